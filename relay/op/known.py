@@ -1,9 +1,9 @@
-"""Shapes, axes and counts: attributes where their values are known, tensors where a run finds them.
+"""Static values become attributes, dynamic values become tensor arguments.
 
     reshape(x, (2, -1))         reshape(x, newshape=[2, -1])
     reshape(x, shape_of(y))     dyn.reshape(x, shape_of(y))
 
-The Python functions take either and build the one or the other operator.
+The Python functions take either and build the static or the dynamic operator.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from relay.ir.expr import Constant, Expr, TupleWrapper, as_expr, const
 
 
 def is_known(*values: Any) -> bool:
-    """Whether nothing has to be computed to know the values: numbers, lists, constants."""
+    """Whether all values are static: numbers, lists, constants."""
     return all(
         not isinstance(value, Expr | TupleWrapper) or isinstance(value, Constant)
         for value in values
@@ -22,7 +22,7 @@ def is_known(*values: Any) -> bool:
 
 
 def as_tensor(values: Any, dtype: str = "int64") -> Expr:
-    """An expression for values that may be numbers, which become a constant."""
+    """An expression for values; numbers become a constant."""
     if isinstance(values, Expr | TupleWrapper):
         return as_expr(values)
     return const(values, dtype)

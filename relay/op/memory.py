@@ -1,4 +1,4 @@
-"""Memory as programs see it that manage it themselves: storage, and tensors laid out in it.
+"""Explicit memory: storage, and tensors in it.
 
     let %storage = memory.alloc_storage(64, [16], 64);
     let %out: Tensor[(16), float32] = memory.alloc_tensor(%storage, 0, [16], const_shape=[16]);
@@ -42,8 +42,8 @@ STORAGE: Final = TypeCall(GlobalTypeVar("Storage"), ())
 
 @attrs
 class AllocStorageAttrs(Attrs):
-    """dtype: the element type that most of what will lie there has
-    virtual_device: the device, as in "cuda(0)"; "" leaves it open
+    """dtype: the main element type of the contents
+    virtual_device: the device, as in "cuda(0)"; "" is any
     """
 
     dtype: DType = DType("float32")
@@ -51,7 +51,7 @@ class AllocStorageAttrs(Attrs):
 
 
 def _require_integers(site: Site, index: int, rank: int) -> bool:
-    """Argument `index` must be integers, of that rank; False while it is not known."""
+    """Argument `index` must be integers of that rank; False while it is unknown."""
     site.require_elements(index, INTEGER)
     return site.tensor(index, rank) is not None
 
@@ -76,7 +76,7 @@ def alloc_storage(
     dtype_hint: str = "float32",
     shape: Expr | Sequence[int] = (),
 ) -> Call:
-    """A block of memory of so many bytes; shape and dtype_hint say what it is for."""
+    """A block of `size` bytes; shape and dtype_hint describe its contents."""
     return ALLOC_STORAGE(
         _integers(size),
         _integers(shape),
@@ -97,8 +97,8 @@ ALLOC_STORAGE = define(
     doc="A block of memory, new in every evaluation.",
     arguments=[
         ("size", "the number of bytes"),
-        ("shape", "the extents of what will lie there; empty if there is nothing to say"),
-        ("alignment", "the address is a multiple of it"),
+        ("shape", "the extents of the contents; empty if unknown"),
+        ("alignment", "the alignment of the address"),
     ],
     attrs=AllocStorageAttrs,
     relation=_alloc_storage_type,
@@ -115,8 +115,8 @@ ALLOC_STORAGE = define(
 @attrs
 class AllocTensorAttrs(Attrs):
     """dtype: the element type
-    const_shape: the shape, if it is known; None leaves it to the argument
-    assert_shape: what is known of the shape otherwise; None stands for an extent that is not
+    const_shape: the static shape; None takes it from the argument
+    assert_shape: the shape with None for dynamic dimensions
     """
 
     dtype: DType = DType("float32")
@@ -125,7 +125,7 @@ class AllocTensorAttrs(Attrs):
 
 
 def _alloc_tensor_type(site: Site) -> Type | None:
-    """A tensor of the shape that is known, or of as many unknown extents as shape has elements."""
+    """A tensor of the known shape, or with a dynamic dimension for each element of shape."""
     storage = site.args[0]
     if isinstance(storage, IncompleteType):
         site.assign(0, STORAGE)
@@ -170,8 +170,8 @@ def alloc_tensor(
     dtype: str = "float32",
     assert_shape: Sequence[Any] | None = None,
 ) -> Call:
-    """A tensor in a storage. A shape that is computed may be known in part: `assert_shape` has a
-    number for each extent that is known, and None or `relay.Any()` for the others."""
+    """A tensor in a storage; `assert_shape` has the static extents of a computed shape, and None or
+    `relay.Any()` for the others."""
     known = None if isinstance(shape, Expr) else tuple(shape)
     if assert_shape is not None:
         assert_shape = [None if isinstance(d, dims.Any) else d for d in assert_shape]
@@ -187,11 +187,10 @@ def alloc_tensor(
 
 ALLOC_TENSOR = define(
     "memory.alloc_tensor",
-    doc="A tensor that lies in a storage. It changes when something is written to it, or to "
-    "another one in the same place.",
+    doc="A tensor in a storage. It aliases other tensors in the same memory.",
     arguments=[
-        ("storage", "where it lies"),
-        ("offset", "how many bytes behind the beginning"),
+        ("storage", "the storage"),
+        ("offset", "the offset in bytes"),
         ("shape", "its extents"),
     ],
     attrs=AllocTensorAttrs,
@@ -217,7 +216,7 @@ def _kill(to_free: Any) -> tuple[()]:
 
 kill = define(
     "memory.kill",
-    doc="Nothing. The argument is not used any more, and a storage is given back.",
+    doc="End the lifetime of the argument; a storage is freed.",
     arguments=[("to_free", "anything")],
     relation=_kill_type,
     reference=_kill,
@@ -226,11 +225,11 @@ kill = define(
     on_values=True,
 )
 
-# --- tuples as rows of tensors -----------------------------------------------------------------
+# --- flattening of tuples ----------------------------------------------------------------------
 
 
 def flatten_tuple_type(ty: Type) -> list[TensorType]:
-    """The types of the tensors in a type made of tensors and tuples, from left to right."""
+    """The tensor types in a type of tensors and tuples, from left to right."""
     found: list[TensorType] = []
     pending = [ty]
     while pending:
@@ -261,7 +260,7 @@ def from_tuple_type(ty: Type, expr: Expr) -> list[Expr]:
 
 
 def to_tuple_type(ty: Type, exprs: Sequence[Expr]) -> Expr:
-    """Tensors, from left to right, put together to an expression of that type."""
+    """An expression of that type from its tensors, from left to right."""
     wanted = len(flatten_tuple_type(ty))
     if wanted != len(exprs):
         raise RelayError(f"{ty} is made of {wanted} tensors, found {len(exprs)}")

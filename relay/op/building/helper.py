@@ -7,8 +7,10 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from relay.ir.attrs import Attrs
-from relay.ir.expr import Call
+from relay.ir.expr import Call, TupleWrapper
 from relay.op.opdef import get
+
+REQUIRED = Parameter.empty  # instead of a default
 
 
 def helper(
@@ -19,12 +21,14 @@ def helper(
     *,
     first: Sequence[str] = (),
     without: Sequence[str] = (),
+    outputs: int = 0,
     **defaults: Any,
-) -> Callable[..., Call]:
+) -> Callable[..., Any]:
     """The function `f(*arguments, *attributes)` that builds calls of operator `name`.
 
     Attributes come in the order of the record, after those named in `first` and except those in
-    `without`; `defaults` replaces defaults of the record.
+    `without`; `defaults` replaces defaults of the record. A result of several `outputs` is wrapped,
+    so that it can be unpacked.
 
     max_pool1d = helper("nn.max_pool1d", "…", ("data",), MaxPool1DAttrs, pool_size=(1,))
     """
@@ -36,11 +40,12 @@ def helper(
             parameters.append(Parameter(key, kind, default=values.get(key, Parameter.empty)))
     signature = Signature(parameters)
 
-    def build(*args: Any, **keywords: Any) -> Call:
+    def build(*args: Any, **keywords: Any) -> Call | TupleWrapper:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
         operands = [bound.arguments.pop(argument) for argument in arguments]
-        return get(name)(*operands, **bound.arguments)
+        call = get(name)(*operands, **bound.arguments)
+        return TupleWrapper(call, outputs) if outputs else call
 
     build.__doc__ = doc
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]

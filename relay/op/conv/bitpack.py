@@ -1,8 +1,6 @@
-"""The bits of small integers, taken apart and packed into words.
+"""Bit packing: a word holds one bit of as many adjacent integers, the first in its highest bit.
 
-A word holds the same bit of as many neighbours as it has bits, the first one in its highest bit:
-
-    bitpack([3, 0, 1, 2, 0, 0, 0, 2], bits=2) in uint8  ==  [0b10100000, 0b10010001]
+bitpack([3, 0, 1, 2, 0, 0, 0, 2], bits=2) in uint8  ==  [0b10100000, 0b10010001]
 """
 
 from __future__ import annotations
@@ -49,11 +47,11 @@ def require_bits(site: Site, name: str) -> None:
 
 @attrs
 class BitPackAttrs(Attrs):
-    """bits: how many of the lowest bits of each element are packed
-    pack_axis: the axis along which neighbours share a word
-    bit_axis: where the new axis stands that tells the bits apart; negative counts from the back
+    """bits: the number of lowest bits of each element to pack
+    pack_axis: the axis along which elements share a word
+    bit_axis: the position of the new axis of bits; negative counts from the back
     pack_type: the element type of the words; None is uint32
-    name: a name for what is computed; not used
+    name: not used
     """
 
     bits: int = 1
@@ -64,7 +62,7 @@ class BitPackAttrs(Attrs):
 
 
 def _bitpack_type(site: Site) -> Type | None:
-    """The packed axis is shorter by the bits of a word; the bits are a new axis."""
+    """The packed axis divided by the word width, and a new axis of bits."""
     known = site.attrs
     require_word(site, "pack_type", known.pack_type)
     require_bits(site, "bits")
@@ -80,7 +78,7 @@ def _bitpack_type(site: Site) -> Type | None:
 
 
 def _words(site: Site, extent: Dim, word: str | None) -> Dim:
-    """How many words hold the bits of so many elements."""
+    """The number of words for `extent` elements."""
     width = word_width(word)
     site.require_multiple(
         extent, width, "elements do not fill words", f"a multiple of {width}", str(extent)
@@ -96,7 +94,7 @@ def _bitpack(
     pack_type: str | None,
     name: str,
 ) -> np.ndarray:
-    """The first element of a word is in its highest bit."""
+    """Pack with the first element in the highest bit."""
     word = dtypes.to_numpy(pack_type or DEFAULT_WORD)
     width = word_width(pack_type)
     elements = np.moveaxis(widened(data).astype(np.uint64), pack_axis, -1)
@@ -113,7 +111,7 @@ def _bitpack(
 def _bitpack_compute(
     data: te.Tensor, out: te.Spec, pack_axis: int, bit_axis: int, **_: Any
 ) -> te.Tensor:
-    """Each bit of a word is one of an element."""
+    """Pack one bit of each element."""
     packed, bits = pack_axis % data.rank, bit_axis % (data.rank + 1)
     width = word_width(out.dtype)
 
@@ -132,7 +130,7 @@ def _bitpack_compute(
 
 bitpack = helper(
     "nn.bitpack",
-    "The lowest bits of elements, taken apart and packed into words.",
+    "Pack the lowest bits of elements into words.",
     ("data",),
     BitPackAttrs,
     bit_axis=2,
@@ -142,8 +140,8 @@ bitpack = helper(
 
 BITPACK = define(
     "nn.bitpack",
-    doc="The lowest bits of elements, taken apart: a word holds the same bit of as many neighbours "
-    "as it has bits, the first one in its highest bit.",
+    doc="The lowest bits of elements packed into words: a word holds one bit of as many adjacent "
+    "elements, the first in its highest bit.",
     arguments=[("data", "small integers")],
     attrs=BitPackAttrs,
     relation=_bitpack_type,
@@ -161,21 +159,21 @@ BITPACK = define(
 
 
 def unpacked(words: np.ndarray, pack_axis: int, bit_axis: int) -> np.ndarray:
-    """The numbers that were packed, in int64."""
+    """The unpacked integers, in int64."""
     width = words.dtype.itemsize * 8
     planes = np.moveaxis(words, (bit_axis, pack_axis), (0, -1)).astype(np.uint64)
     places = np.arange(width - 1, -1, -1, dtype=np.uint64)
     ones = ((planes[..., None] >> places) & np.uint64(1)).astype(np.int64)
     numbers = sum(plane << bit for bit, plane in enumerate(ones))
     flat = np.asarray(numbers).reshape(*planes.shape[1:-1], planes.shape[-1] * width)
-    # without the axis of the bits, those behind it have moved up
+    # without the bit axis, later axes move up
     return np.moveaxis(flat, -1, pack_axis - (bit_axis < pack_axis))
 
 
 def unpacked_compute(
     words: te.Tensor, bits: int, pack_axis: int, bit_axis: int, dtype: str
 ) -> te.Tensor:
-    """The numbers of so many bits that were packed, in that type."""
+    """The unpacked integers of `bits` bits, in that type."""
     width = word_width(words.dtype)
     shape = [extent for axis, extent in enumerate(words.shape) if axis != bit_axis]
     packed = pack_axis - (bit_axis < pack_axis)

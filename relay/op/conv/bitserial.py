@@ -1,11 +1,10 @@
-"""Products of integers of few bits, counted bit by bit.
+"""Bit-serial convolution and dense: products of integers of few bits.
 
-Of words that hold one bit of many numbers (`relay.op.conv.bitpack`) a product is a sum of counts of
-ones, count(x & w) << (bit of x + bit of w). Data counts as it is, in its lowest bits. A weight
-counts in one of two ways:
+A product of packed words (`relay.op.conv.bitpack`) is a sum of popcounts, popcount(x & w) << (bit
+of x + bit of w). Data is unsigned, in its lowest bits. A weight is one of
 
-    bipolar     as it is, too: 0 to 2**bits - 1
-    unipolar    a bit is +1 where it is set and -1 where not: -(2**bits - 1) to 2**bits - 1
+    bipolar     unsigned: 0 to 2**bits - 1
+    unipolar    a bit is +1 if set, else -1: -(2**bits - 1) to 2**bits - 1
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from relay.op.site import INTEGER, Site
 
 
 def _counted(numbers: np.ndarray, bits: int, unipolar: bool = False) -> np.ndarray:
-    """What numbers count as, in int64."""
+    """The values of elements, in int64."""
     mask = (1 << bits) - 1
     low = widened(numbers).astype(np.int64) & mask
     return 2 * low - mask if unipolar else low
@@ -54,7 +53,7 @@ def _counted(numbers: np.ndarray, bits: int, unipolar: bool = False) -> np.ndarr
 def _counted_compute(
     numbers: te.Tensor, bits: int, dtype: str, unipolar: bool = False
 ) -> te.Tensor:
-    """What numbers count as, in the type that their products are added up in."""
+    """The values of elements, in the accumulator type."""
     mask = (1 << bits) - 1
 
     def element(*i: te.Expr) -> te.Expr:
@@ -70,11 +69,11 @@ def _counted_compute(
 @attrs
 class BitserialConv2DAttrs(WindowAttrs):
     """strides: the distance between windows
-    padding: zeros around data; for each axis, or before each and then after each
+    padding: zeros around data; for each axis, or before and then after each
     kernel_size: the extents of the window
     channels: the number of output channels
-    activation_bits: how many bits of data count
-    weight_bits: how many bits of weight count
+    activation_bits: the number of bits of data
+    weight_bits: the number of bits of weight
     data_layout: the order of the axes of data, and of the result
     kernel_layout: the order of the axes of weight; those of packed bits come after them
     pack_dtype: the element type of packed weights; None is uint32
@@ -108,7 +107,7 @@ def _product_dtype(site: Site, dtype: str, wanted: str | None) -> str:
 
 
 def _require_packed(site: Site, weight: TensorType, axis: int) -> None:
-    """A weight of packed bits has the words and as many bits as the attributes say."""
+    """Check the element type and the number of bits of a packed weight."""
     word = site.attrs.pack_dtype or DEFAULT_WORD
     site.require(
         weight.dtype == word, "packed weights have the wrong element type", word, str(weight)
@@ -172,7 +171,7 @@ def _bitserial_conv2d(
     unipolar: bool,
     **_: Any,
 ) -> Any:
-    """The convolution of the numbers that the bits stand for."""
+    """The convolution of the unpacked values."""
     if weight.ndim > len(read_layout(kernel_layout).axes):
         numbers = unpacked(weight, kernel_layout.index("I"), weight.ndim - 1)
     else:
@@ -204,7 +203,7 @@ def _bitserial_conv2d_compute(
     unipolar: bool,
     **_: Any,
 ) -> te.Tensor:
-    """The convolution of the numbers that the bits stand for."""
+    """The convolution of the unpacked values."""
     if weight.rank > len(read_layout(kernel_layout).axes):
         weight = unpacked_compute(
             weight, weight_bits, kernel_layout.index("I"), weight.rank - 1, "int64"
@@ -225,7 +224,7 @@ def _bitserial_conv2d_compute(
 
 bitserial_conv2d = helper(
     "nn.bitserial_conv2d",
-    "A convolution of images of few bits.",
+    "A bit-serial convolution.",
     ("data", "weight"),
     BitserialConv2DAttrs,
     first=("strides", "padding", "channels"),
@@ -237,9 +236,9 @@ bitserial_conv2d = helper(
 
 BITSERIAL_CONV2D = define(
     "nn.bitserial_conv2d",
-    doc="`nn.conv2d` of integers of few bits, the lowest of each element. The weight is given as "
-    "numbers, or packed by `nn.bitpack` along its inputs with the bits as last axis.",
-    arguments=[("data", "images"), ("weight", "numbers, or their bits packed into words")],
+    doc="`nn.conv2d` of the lowest bits of each element. The weight is unpacked, or packed by "
+    "`nn.bitpack` along its inputs with the bits as the last axis.",
+    arguments=[("data", "images"), ("weight", "unpacked, or packed into words")],
     attrs=BitserialConv2DAttrs,
     relation=_bitserial_conv2d_type,
     reference=_bitserial_conv2d,
@@ -284,8 +283,8 @@ BITSERIAL_CONV2D = define(
 @attrs
 class BitserialDenseAttrs(Attrs):
     """units: the number of outputs
-    data_bits: how many bits of data count
-    weight_bits: how many bits of weight count
+    data_bits: the number of bits of data
+    weight_bits: the number of bits of weight
     pack_dtype: the element type of packed weights; None is uint32
     out_dtype: the element type of the result; None is that of data
     unipolar: bits of weight mean +1 and -1, instead of 1 and 0
@@ -335,7 +334,7 @@ def _bitserial_dense(
     out_dtype: str | None,
     unipolar: bool,
 ) -> Any:
-    """The matrix product of the numbers that the bits stand for."""
+    """The matrix product of the unpacked values."""
     numbers = unpacked(weight, pack_axis=2, bit_axis=1) if weight.ndim == 3 else weight
     return multiplied(
         lambda x, w: np.matmul(x, w.T),
@@ -365,7 +364,7 @@ def _bitserial_dense_compute(
 
 bitserial_dense = helper(
     "nn.bitserial_dense",
-    "A fully connected layer for integers of few bits.",
+    "A bit-serial dense layer.",
     ("data", "weight"),
     BitserialDenseAttrs,
     pack_dtype="uint32",
@@ -375,8 +374,8 @@ bitserial_dense = helper(
 
 BITSERIAL_DENSE = define(
     "nn.bitserial_dense",
-    doc="`nn.dense` of integers of few bits, the lowest of each element. The weight is given as "
-    "numbers, or packed by `nn.bitpack` along its rows with the bits as second axis.",
+    doc="`nn.dense` of the lowest bits of each element. The weight is unpacked, or packed by "
+    "`nn.bitpack` along its rows with the bits as the second axis.",
     arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, (units, k)")],
     attrs=BitserialDenseAttrs,
     relation=_bitserial_dense_type,

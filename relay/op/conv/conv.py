@@ -1,7 +1,7 @@
 """Convolutions over one, two or three spatial axes, in any layout.
 
-One description serves them all: the relation and the reference take the spatial axes as letters
-(`W`, `HW`, `DHW`), and compute with whole axes in the order `NC…` and `OI…`.
+The relation and the reference take the spatial axes as letters (`W`, `HW`, `DHW`), and compute with
+unblocked axes in the order `NC…` and `OI…`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from relay.op.site import Relation, Site
 @attrs
 class KernelAttrs(WindowAttrs):
     """strides: the distance between windows
-    padding: zeros around data; for each axis, or before each and then after each
+    padding: zeros around data; for each axis, or before and then after each
     dilation: the distance between the elements of a window
-    groups: channels are divided into so many groups, which do not see each other
-    channels: the number of output channels; with kernel_size it gives the weight its type
+    groups: the number of independent groups of channels
+    channels: the number of output channels; with kernel_size it determines the type of weight
     kernel_size: the extents of the window
     data_layout: the order of the axes of data
     kernel_layout: the order of the axes of weight: outputs, inputs, and the window
@@ -141,7 +141,7 @@ conv2d_type = convolution_type("HW")
 
 
 def require_steps(site: Site) -> None:
-    """Strides, dilation, padding, groups and the size of the window must make sense."""
+    """Check strides, dilation, padding, groups and kernel_size."""
     require_sizes(site, "strides", 1)
     require_sizes(site, "dilation", 1)
     require_padding(site, site.attrs.padding, site.attrs.axes)
@@ -152,7 +152,7 @@ def require_steps(site: Site) -> None:
 
 
 def data_shape(site: Site, spatial: str, index: int = 0) -> tuple[Dim, ...] | None:
-    """(batch, channels, extents…) of data; None while it is not known."""
+    """(batch, channels, extents…) of data; None while it is unknown."""
     letters = "NC" + spatial
     known = require_layout(site, "data_layout", site.attrs.data_layout, letters)
     return unblocked_shape(site, index, known, letters)
@@ -166,7 +166,7 @@ def convolved(
     positions: Sequence[Dim],
     weight: int = 1,
 ) -> TensorType:
-    """The type of the result; `weight` is the number of that argument."""
+    """The type of the result; `weight` is the index of that argument."""
     letters = "NC" + spatial
     text = site.attrs.out_layout or site.attrs.data_layout
     out_layout = require_layout(site, "out_layout", text, letters)
@@ -180,7 +180,7 @@ Kernel = tuple[Dim, Sequence[Dim]]  # output channels, extents of the window
 
 
 def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel | None:
-    """The weight that `channels` and `kernel_size` speak of, which the argument then has."""
+    """Assign the weight the type that `channels` and `kernel_size` determine."""
     known = site.attrs
     if known.channels is None or known.kernel_size is None:
         return None
@@ -197,9 +197,9 @@ def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel
 
 
 def _checked_weight(site: Site, inputs: Dim, weight: Sequence[Dim]) -> Kernel:
-    """What the weight says, compared with the input channels and the attributes."""
+    """The kernel of a weight, checked against the input channels and the attributes."""
     outputs, each, *sizes = weight
-    depthwise = _written_depthwise(site.attrs.groups, inputs, outputs, each, site.is_open)
+    depthwise = _is_depthwise(site.attrs.groups, inputs, outputs, each, site.is_open)
     if depthwise is None:
         outputs = _either_outputs(site, inputs, outputs, each)
     elif depthwise:
@@ -211,7 +211,7 @@ def _checked_weight(site: Site, inputs: Dim, weight: Sequence[Dim]) -> Kernel:
 
 
 def checked_kernel(site: Site, outputs: Dim, sizes: Sequence[Dim]) -> Kernel:
-    """What a weight says, compared with `channels` and `kernel_size`."""
+    """The kernel of a weight, checked against `channels` and `kernel_size`."""
     known = site.attrs
     if known.channels is not None:
         outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
@@ -227,11 +227,11 @@ def _is_any(dim: Dim) -> bool:
     return isinstance(dim, dims.Any)
 
 
-def _written_depthwise(
+def _is_depthwise(
     groups: int, inputs: Dim, outputs: Dim, each: Dim, is_open: Callable[[Dim], bool] = _is_any
 ) -> bool | None:
-    """Whether a weight is written (channels, multiplier, …): each input channel is a group of its
-    own and makes `multiplier` outputs. None while `?` leaves it open."""
+    """Whether a weight is (channels, multiplier, …): each input channel is a group of its own with
+    `multiplier` outputs. None while it depends on dynamic dimensions."""
     if groups == 1 or each == 1:
         return False
     answers = [None if is_open(channels) else channels == groups for channels in (inputs, outputs)]
@@ -241,7 +241,7 @@ def _written_depthwise(
 
 
 def _either_outputs(site: Site, inputs: Dim, outputs: Dim, each: Dim) -> Dim:
-    """The output channels of a weight of which only a run knows how it is written."""
+    """The output channels of a weight that is depthwise or not, depending on dynamic dimensions."""
     if any(map(_is_any, (inputs, outputs, each))):
         return dims.ANY
     groups = site.attrs.groups
@@ -258,7 +258,7 @@ def _distance(a: Dim, b: Dim) -> Dim:
 
 
 def require_inputs(site: Site, inputs: Dim, each: Dim) -> None:
-    """A weight must have, for each group, as many input channels as data."""
+    """Check the input channels per group of a weight against data."""
     groups = site.attrs.groups
     if not site.unify_dims(dims.multiply(each, groups), inputs):
         site.fail(
@@ -269,7 +269,7 @@ def require_inputs(site: Site, inputs: Dim, each: Dim) -> None:
 
 
 def require_groups(site: Site, channels: Dim, what: str, name: str = "groups") -> None:
-    """Channels must fall into groups evenly, where their number is known."""
+    """Channels must be divisible into groups, as far as their number is known."""
     groups = getattr(site.attrs, name)
     site.require_multiple(
         channels,
@@ -291,8 +291,8 @@ def columns(
     dilation: Sequence[int],
     groups: int,
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """For each group of channels of data (n, c, x…) a row per channel and element of the window
-    and a column per image and window; and how many windows there are on each axis."""
+    """im2col: for each group of data (n, c, x…) a row per channel and window element and a column
+    per image and window; and the number of windows on each axis."""
     count = len(sizes)
     view = windows(data, sizes, strides, dilation, pad_pairs(padding, count), fill=0)
     batch, channels, *positions = view.shape[: 2 + count]
@@ -315,11 +315,11 @@ def convolve(
     out_dtype: str | None,
     **_: Any,
 ) -> Any:
-    """The convolution as one matrix product per group, of the weight with a column per window."""
+    """The convolution as one matrix product per group."""
     spatial = spatial_axes(data_layout)
     x = unblocked(data, data_layout, "NC" + spatial)
     w = unblocked(weight, kernel_layout, "OI" + spatial)
-    if _written_depthwise(groups, x.shape[1], *w.shape[:2]):
+    if _is_depthwise(groups, x.shape[1], *w.shape[:2]):
         w = w.reshape(-1, 1, *w.shape[2:])
     right, positions = columns(x, w.shape[2:], strides, padding, dilation, groups)
     left = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
@@ -330,10 +330,13 @@ def convolve(
 
 # --- the operators -----------------------------------------------------------------------------
 
-ARGUMENTS = (("data", "the input"), ("weight", "a window of channels for each output channel"))
+ARGUMENTS = (
+    ("data", "the input"),
+    ("weight", "a window for each output channel and input channel of its group"),
+)
 _DOC = (
-    "Each window of data times each output channel of weight, added up. A depthwise weight "
-    "(groups equal to the input channels) may also be written (channels, multiplier, …)."
+    "The sum of the products of each window of data with each output channel of weight. A "
+    "depthwise weight (groups equal to the input channels) may also be (channels, multiplier, …)."
 )
 
 conv1d = define(

@@ -1,52 +1,30 @@
-"""Convolutions of images whose channels lie in blocks, as processors with vectors like them."""
+"""Convolutions in blocked layouts, for vector units."""
 
 from __future__ import annotations
 
-from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.helper import helper
 from relay.op.building.layout_rules import CONVOLUTION
-from relay.op.building.window import Sizes
 from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 
-
-def contrib_conv2d_nchwc(
-    data: Expr,
-    kernel: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCHW8c",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of images whose channels lie in blocks."""
-    return CONV2D_NCHWC(
-        data,
-        kernel,
-        strides,
-        padding,
-        dilation,
-        groups,
-        channels,
-        kernel_size,
-        data_layout,
-        kernel_layout,
-        out_layout,
-        out_dtype,
-    )
+contrib_conv2d_nchwc = helper(
+    "nn.contrib_conv2d_NCHWc",
+    "A convolution in a blocked layout.",
+    ("data", "kernel"),
+    Conv2DAttrs,
+    padding=(0, 0),
+    data_layout="NCHW8c",
+    out_dtype="",
+)
 
 
 CONV2D_NCHWC = define(
     "nn.contrib_conv2d_NCHWc",
-    doc="`nn.conv2d` of images, and weights, whose channels lie in blocks.",
+    doc="`nn.conv2d` of images and weights in blocked layouts.",
     arguments=ARGUMENTS,
     attrs=Conv2DAttrs,
     relation=conv2d_type,
@@ -92,47 +70,26 @@ CONV2D_NCHWC = define(
 
 
 def _depthwise_type(site: Site) -> Type | None:
-    """A convolution in which every channel is a group of its own."""
+    """A convolution with a group per input channel."""
     if (shape := data_shape(site, "HW")) is not None:
         site.require_equal(shape[1], site.attrs.groups, "input channels and `groups`")
     return conv2d_type(site)
 
 
-def contrib_depthwise_conv2d_nchwc(
-    data: Expr,
-    kernel: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCHW8c",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of each channel by itself, of images whose channels lie in blocks."""
-    return DEPTHWISE_CONV2D_NCHWC(
-        data,
-        kernel,
-        strides,
-        padding,
-        dilation,
-        groups,
-        channels,
-        kernel_size,
-        data_layout,
-        kernel_layout,
-        out_layout,
-        out_dtype,
-    )
+contrib_depthwise_conv2d_nchwc = helper(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    "A depthwise convolution in a blocked layout.",
+    ("data", "kernel"),
+    Conv2DAttrs,
+    padding=(0, 0),
+    data_layout="NCHW8c",
+    out_dtype="",
+)
 
 
 DEPTHWISE_CONV2D_NCHWC = define(
     "nn.contrib_depthwise_conv2d_NCHWc",
-    doc="`nn.conv2d` of each channel by itself, for images whose channels lie in blocks; `groups` "
-    "is the number of channels.",
+    doc="Depthwise `nn.conv2d` in blocked layouts; `groups` is the number of channels.",
     arguments=ARGUMENTS,
     attrs=Conv2DAttrs,
     relation=_depthwise_type,

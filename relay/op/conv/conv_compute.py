@@ -1,16 +1,15 @@
-"""Convolutions as tensor expressions: sums of products of data and weight, in any layout.
+"""Convolutions as tensor expressions, in any layout.
 
     pad[n, c, y, x]    =  data[n, c, y - top, x - left], or 0
     conv[n, o, y, x]   =  sum(pad[n, c, y * s + kh * d, x * s + kw * d] * weight[o, c, kh, kw])
 
-The sum runs over the input channels of a group and the window. With groups there is an axis of
-them, so that channels are sums of indices, and a last stage that joins it with the channels; where
-a group has one input channel (depthwise), output channels are divided instead and there is no sum
-over channels.
+The sum runs over the input channels of a group and the window. With groups the sum has an axis of
+groups, and a last stage merges it with the channels; depthwise, the output channels are divided
+instead and there is no sum over channels.
 
-A transposed convolution lays the elements of data apart and is a convolution then. With zeros
-between the elements most products would be 0: results that are a stride apart are made of the same
-elements of the window, so each of them is a channel of a convolution of data as it is,
+A transposed convolution is a convolution of data with zeros between its elements. To avoid products
+with these zeros it is computed by phases: results a stride apart use the same elements of the
+window, so each phase is a channel of a convolution of data itself,
 
     conv[n, y, r, o]   =  sum(pad[n, c, y + k] * weight[c, o, r + (last - k) * s])
     y[n, o, y * s + r] =  conv[n, y, r, o]
@@ -46,28 +45,28 @@ from relay.op.building.views import (
 )
 from relay.op.building.window import pad_pairs
 
-BLOCKS = (16, 8, 4)  # of channels, the widest that vectors of some machine have first
+BLOCKS = (16, 8, 4)  # of channels, widest vectors first
 
 
 @frozen
 class Output:
-    """An output channel: its group, which of the group it is, and which of all."""
+    """An output channel: its group, its index in the group, and its index in all."""
 
     group: Digits
     place: Digits
     whole: Digits
 
 
-Taps = Mapping[str, te.Expr]  # a place in the window
+Taps = Mapping[str, te.Expr]  # a position in the window
 # The element of data in the window of a place of the result, in an input channel.
 Window = Callable[[Place, Digits, Taps], te.Expr]
 
 
 @frozen
 class Kernel:
-    """A weight: its element for an output channel, an input channel of the group and a place in the
-    window; how many input channels a group has and the blocks to count them in; and the extents of
-    the window."""
+    """A weight: its element for an output channel, an input channel of the group and a position in
+    the window; the number and the blocks of input channels of a group; the extents of the
+    window."""
 
     at: Callable[[Output, Digits, Taps], te.Expr]
     inputs: te.Expr
@@ -88,11 +87,11 @@ def convolution(
     out_layout: str,
     **_: Any,
 ) -> te.Tensor:
-    """Each window of data times each output channel of weight."""
+    """The convolution of data with weight."""
     spatial = spatial_axes(data_layout)
     pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
     images, kernel = padded(view(data, data_layout), pads), view(weight, kernel_layout)
-    is_depthwise = _is_written_depthwise(kernel, images, groups)
+    is_depthwise = _is_depthwise(kernel, images, groups)
     if not isinstance(is_depthwise, te.Const):
         taps = _either_kernel(is_depthwise, kernel, spatial)
     elif is_depthwise.value:
@@ -104,7 +103,7 @@ def convolution(
 
 
 def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kernel:
-    """A weight O, I / groups and a window, for data whose channels have these blocks."""
+    """A weight (O, I / groups, window), for data with these blocks of channels."""
     return Kernel(
         lambda output, each, taps: kernel.at(O=output.whole, I=each, **taps),
         kernel.extent("I"),
@@ -114,7 +113,7 @@ def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kern
 
 
 def _depthwise_kernel(kernel: View, spatial: str) -> Kernel:
-    """A weight written (channels, multiplier, …)."""
+    """A weight (channels, multiplier, …)."""
     return Kernel(
         lambda output, _, taps: kernel.at(O=output.group, I=output.place, **taps),
         te.index(1),
@@ -124,7 +123,7 @@ def _depthwise_kernel(kernel: View, spatial: str) -> Kernel:
 
 
 def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Kernel:
-    """A weight of which only a run knows how it is written."""
+    """A weight that is depthwise or not, depending on dynamic dimensions."""
 
     def at(output: Output, each: Digits, taps: Taps) -> te.Expr:
         row = te.select(is_depthwise, output.group.whole, output.whole.whole)
@@ -135,8 +134,8 @@ def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Kernel:
     return Kernel(at, inputs, (), {letter: kernel.extent(letter) for letter in spatial})
 
 
-def _is_written_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
-    """Whether each input channel is a group of its own, and has a row of the weight to itself."""
+def _is_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
+    """Whether a weight is (channels, multiplier, …), with a group per input channel."""
     if groups == 1:
         return te.const(False, "bool")
     return te.every(
@@ -147,7 +146,7 @@ def _is_written_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
 
 
 def windows(data: View, strides: Sequence[int], dilation: Sequence[int]) -> Window:
-    """Windows of data, which has room for all of them."""
+    """The windows of padded data."""
 
     def element(place: Place, channel: Digits, taps: Taps) -> te.Expr:
         inside = {
@@ -172,7 +171,7 @@ def transposed_convolution(
     out_layout: str,
     **_: Any,
 ) -> te.Tensor:
-    """Data with its elements laid `strides` apart, convolved with the window turned around."""
+    """Data with its elements `strides` apart, convolved with the flipped window."""
     spatial = spatial_axes(data_layout)
     images, kernel = view(data, data_layout), view(weight, kernel_layout)
     layout = read_layout(out_layout or data_layout)
@@ -210,8 +209,8 @@ def _by_phases(
     steps: Mapping[str, tuple[int, int]],
     groups: int,
 ) -> te.Tensor:
-    """A transposed convolution as one of data as it is, with a channel for each output channel and
-    place between elements. `steps`: the stride of each axis, and what is cut off before it."""
+    """A transposed convolution as a convolution with a channel for each output channel and phase.
+    `steps`: the stride of each axis, and what is cropped before it."""
     extents = {letter: extent_in(layout, out.shape, letter) for letter in layout.letters}
     each = extents["C"] // groups
     phases = prod(stride for stride, _ in steps.values())
@@ -254,8 +253,8 @@ def _by_phases(
 
 
 def _phase_layout(layout: Layout, spatial: str, each: te.Expr) -> Layout:
-    """Vectors run along channels: in blocks of them, from where a result with its channels first is
-    gathered without walking far through memory; or all of them last."""
+    """Vectors run along channels: in blocks, from which a channels-first result is gathered
+    locally, or channels last."""
     if layout.axes[-1] != ("C", 0):
         for size in layout.blocks("C") or BLOCKS:
             if te.equal(each % size, 0) == te.const(True, "bool"):
@@ -266,7 +265,7 @@ def _phase_layout(layout: Layout, spatial: str, each: te.Expr) -> Layout:
 def contract(
     window: Window, kernel: Kernel, out: te.Spec, layout: Layout, groups: int
 ) -> te.Tensor:
-    """The sums of the products of windows and a weight."""
+    """The contraction of windows with a weight."""
     total = wide(out.dtype)
     each = extent_in(layout, out.shape, "C") // groups
     is_depthwise = groups > 1 and kernel.inputs == te.index(1)
@@ -299,7 +298,7 @@ def contract(
 def with_groups(
     layout: Layout, shape: Sequence[te.Expr], letter: str, groups: int
 ) -> tuple[Layout, tuple[te.Expr, ...]]:
-    """The layout with an axis G of groups before an axis of channels, and the shape with it."""
+    """The layout and shape with an axis G of groups before an axis of channels."""
     extents = {name: extent_in(layout, shape, name) for name in layout.letters}
     each = extents[letter] // groups
     are_even = te.equal(each % prod(layout.blocks(letter)), 0) == te.const(True, "bool")
@@ -310,7 +309,7 @@ def with_groups(
 def joined(
     sums: te.Tensor, stage: Layout, out: te.Spec, layout: Layout, letter: str, each: te.Expr
 ) -> te.Tensor:
-    """The result from sums that may have an axis of groups, and be of a wider element type."""
+    """The result of sums that may have an axis of groups and a wider element type."""
     if stage == layout:
         return converted(sums, out.dtype)
 

@@ -1,7 +1,7 @@
-"""Convolutions as matrix products with a weight that lies in tiles.
+"""Convolutions as matrix products with a tiled weight.
 
-The weight HWIO is a matrix of K = h * w * i rows and N = o columns. Its transform cuts it into
-tiles of (tile_N, tile_K), filled up with zeros, so that a tile is one piece of memory:
+The weight HWIO is a matrix of K = h * w * i rows and N = o columns. Its transform divides it into
+contiguous zero-padded tiles of (tile_N, tile_K):
 
     result[a, b, c, d] = matrix[b * tile_K + d, a * tile_N + c]
 """
@@ -40,8 +40,8 @@ from relay.op.site import NUMERIC, Site
 
 @attrs
 class GemmTransformAttrs(Attrs):
-    """tile_N: how many output channels a tile has
-    tile_K: how many products of each of them
+    """tile_N: the number of output channels of a tile
+    tile_K: the number of rows of a tile
     """
 
     tile_N: int
@@ -49,7 +49,7 @@ class GemmTransformAttrs(Attrs):
 
 
 def _tiles(extent: Dim, tile: Dim) -> Dim:
-    """How many tiles cover an extent."""
+    """The number of tiles that cover an extent."""
     return dims.floor_divide(dims.add(extent, dims.subtract(tile, 1)), tile)
 
 
@@ -95,8 +95,8 @@ def _transform_compute(weights: te.Tensor, out: te.Spec, tile_N: int, tile_K: in
 
 contrib_conv2d_gemm_weight_transform = define(
     "nn.contrib_conv2d_gemm_weight_transform",
-    doc="The weight of a convolution, HWIO, as a matrix in tiles, filled up with zeros.",
-    arguments=[("weights", "a window of channels for each output channel, in layout HWIO")],
+    doc="The weight of a convolution, HWIO, as a matrix in zero-padded tiles.",
+    arguments=[("weights", "a weight in layout HWIO")],
     attrs=GemmTransformAttrs,
     relation=_transform_type,
     reference=_transform,
@@ -113,14 +113,14 @@ contrib_conv2d_gemm_weight_transform = define(
 
 @attrs
 class GemmConv2DAttrs(Conv2DAttrs):
-    """channels: the number of output channels, which a weight in tiles does not show
-    kernel_size: the extents of the window, which a weight in tiles does not show
+    """channels: the number of output channels, which a tiled weight does not determine
+    kernel_size: the extents of the window, which a tiled weight does not determine
     kernel_layout: the order of the axes of the weight before its transform; not used
     """
 
 
 def _gemm_type(site: Site) -> Type | None:
-    """A convolution; the weight has as many tiles as it takes."""
+    """A convolution; the number of tiles of the weight must fit."""
     known = site.attrs
     require_steps(site)
     site.require(
@@ -154,7 +154,7 @@ def _gemm(
     kernel_layout: str,
     **known: Any,
 ) -> Any:
-    """The convolution with the weight put together again."""
+    """The convolution with the untiled weight."""
     layout = read_layout(data_layout)
     inputs = prod(data.shape[axis] for axis in layout.places("C")) // groups
     across, down, columns, rows = weight.shape
@@ -181,7 +181,7 @@ def _gemm_compute(
     kernel_layout: str,
     **known: Any,
 ) -> te.Tensor:
-    """The convolution with the weight taken out of its tiles."""
+    """The convolution with the untiled weight."""
     inputs = view(data, data_layout).extent("C") // groups
     _, _, columns, rows = weight.shape
     shape = (*map(te.index, kernel_size), inputs, te.index(channels))
@@ -204,9 +204,9 @@ def _gemm_compute(
 
 contrib_conv2d_gemm_without_weight_transform = define(
     "nn.contrib_conv2d_gemm_without_weight_transform",
-    doc="`nn.conv2d` with a weight in tiles, as its transform makes them; `channels` and "
-    "`kernel_size` have to be given.",
-    arguments=[("data", "images"), ("weight", "what the weight transform gave")],
+    doc="`nn.conv2d` with a weight tiled by its transform; `channels` and `kernel_size` are "
+    "required.",
+    arguments=[("data", "images"), ("weight", "the result of the weight transform")],
     attrs=GemmConv2DAttrs,
     relation=_gemm_type,
     reference=_gemm,

@@ -108,8 +108,7 @@ def _backward_weight_compute(
     out_layout: str,
     **_: Any,
 ) -> te.Tensor:
-    """The sum over the images and the windows in each, of the elements of windows times the
-    gradient."""
+    """The sum over images and windows of window elements times the gradient."""
     images = padded(view(data, data_layout), dict(zip("HW", pad_pairs(padding, 2), strict=True)))
     slopes, layout = view(grad, out_layout or data_layout), read_layout(kernel_layout)
     outputs = slopes.extent("C") // groups
@@ -166,8 +165,7 @@ def conv2d_backward_weight(
 CONV2D_BACKWARD_WEIGHT = define(
     "nn.conv2d_backward_weight",
     doc="The gradient of `nn.conv2d` with respect to its weight. The attributes are those of the "
-    "convolution: `out_layout` is that of its result, and of grad; `kernel_layout` is that of the "
-    "weight, and of what comes out here.",
+    "convolution: `out_layout` is the layout of grad, `kernel_layout` that of the result.",
     arguments=[("grad", "the gradient of the convolution"), ("data", "its images")],
     attrs=Conv2DAttrs,
     relation=_backward_weight_type,

@@ -1,7 +1,6 @@
-"""Transposed convolutions: each element of data, times the weight, is laid out as a window.
+"""Transposed convolutions: the sum of the windows that each element of data times the weight gives.
 
-As a linear map of data this is the transpose of a convolution, which is where strides, padding and
-dilation have their meaning from: a convolution of the result would have windows where data is.
+As a linear map of data it is the transpose of the convolution with the same attributes.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ from relay.op.site import Relation, Site
 
 @attrs
 class ConvTransposeAttrs(KernelAttrs):
-    """strides: the distance between the windows of neighbouring elements
-    padding: what is cut off from the result; for each axis, or before each and then after each
-    channels: the number of output channels; with kernel_size it gives the weight its type
+    """strides: the distance between the windows of adjacent elements
+    padding: what is cropped from the result; for each axis, or before and then after each
+    channels: the number of output channels; with kernel_size it determines the type of weight
     kernel_layout: the order of the axes of weight: inputs, outputs of a group, and the window
-    output_padding: how much longer each axis of the result is at its end
+    output_padding: elements added at the end of each axis of the result
     out_dtype: the element type of the result; None is that of data
     """
 
@@ -124,7 +123,7 @@ def transposed_type(spatial: str) -> Relation:
 
 
 def _kernel(site: Site, inputs: Dim, spatial: str) -> Kernel | None:
-    """What the weight says, or what the attributes say of it, which the argument then has."""
+    """The kernel of the weight; the attributes determine the type of an unknown weight."""
     known = site.attrs
     letters = "IO" + spatial
     layout = require_layout(site, "kernel_layout", known.kernel_layout, letters)
@@ -144,8 +143,7 @@ def _kernel(site: Site, inputs: Dim, spatial: str) -> Kernel | None:
 
 
 def _extents(site: Site, positions: Sequence[Dim], sizes: Sequence[Dim]) -> list[Dim]:
-    """How far the windows of data reach: (x - 1) * stride + dilation * (k - 1) + 1, less padding,
-    plus output padding."""
+    """(x - 1) * stride + dilation * (k - 1) + 1 - padding + output padding"""
     known = site.attrs
     found: list[Dim] = []
     for position, size, stride, step, pads, more in zip(
@@ -187,7 +185,7 @@ def convolve_transposed(
     out_dtype: str | None,
     **_: Any,
 ) -> Any:
-    """One matrix product per group gives the window of each element; they are added up."""
+    """One matrix product per group computes the windows, which are added up."""
     spatial = spatial_axes(data_layout)
     count = len(spatial)
     pads = pad_pairs(padding, count)
@@ -216,11 +214,11 @@ def convolve_transposed(
 
 # --- the operators -----------------------------------------------------------------------------
 
-_ARGUMENTS = [("data", "the input"), ("weight", "a window of output channels for each channel")]
-_DOC = (
-    "Each element of data times the window that weight has for its channel, laid out `strides` "
-    "apart and added up where windows overlap."
-)
+_ARGUMENTS = [
+    ("data", "the input"),
+    ("weight", "a window for each input channel and output channel of its group"),
+]
+_DOC = "The sum of the windows that each element of data times weight gives, `strides` apart."
 
 conv1d_transpose = define(
     "nn.conv1d_transpose",

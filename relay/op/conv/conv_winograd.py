@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's algorithm, with weights that were transformed before."""
+"""Winograd convolutions with transformed weights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from relay.op.site import FLOATING, Relation, Site
 
 @attrs
 class WinogradConv2DAttrs(Conv2DAttrs):
-    """tile_size: how many results along an axis are computed together
+    """tile_size: the number of results per tile along an axis
     kernel_size: the extents of the window before its transform
     kernel_layout: the order of the axes of the weight before its transform; not used
     """
@@ -53,7 +53,7 @@ class WinogradConv2DAttrs(Conv2DAttrs):
 
 @attrs
 class WinogradConv3DAttrs(Conv3DAttrs):
-    """tile_size: how many results along an axis are computed together
+    """tile_size: the number of results per tile along an axis
     kernel_size: the extents of the window before its transform
     kernel_layout: the order of the axes of the weight before its transform; not used
     """
@@ -106,7 +106,7 @@ def winograd_type(spatial: str) -> Relation:
 
 
 def _restored(weight: np.ndarray, tile_size: int, sizes: Sequence[int]) -> np.ndarray:
-    """The weight (o, i, k…) that was transformed."""
+    """The weight (o, i, k…) before its transform."""
     for axis, size in enumerate(sizes):
         if is_transformed(axis, sizes):
             weight = along(np.linalg.pinv(transforms(tile_size, size).kernel), weight, axis)
@@ -115,7 +115,7 @@ def _restored(weight: np.ndarray, tile_size: int, sizes: Sequence[int]) -> np.nd
 
 @frozen
 class Transformed(Tensor):
-    """An argument of a sample: a random weight, transformed."""
+    """An argument of a sample: a transformed random weight."""
 
     window: tuple[int, ...] = ()
     tile_size: int = 1
@@ -135,7 +135,7 @@ def _winograd(
     out_dtype: str | None,
     **known: Any,
 ) -> Any:
-    """The convolution with the weight that was transformed."""
+    """The convolution with the weight before its transform."""
     result = dtypes.to_numpy(out_dtype) if out_dtype else data.dtype
     wide = computing_dtype(result)
     plain = _restored(weight.astype(wide), tile_size, kernel_size)
@@ -153,7 +153,7 @@ def _winograd_compute(
     kernel_layout: str,
     **known: Any,
 ) -> te.Tensor:
-    """The convolution with the weight that was transformed, which is restored axis by axis."""
+    """The convolution with the weight before its transform, which is restored axis by axis."""
     plain = converted(weight, wide(out.dtype))
     for axis, size in enumerate(kernel_size):
         if is_transformed(axis, kernel_size):
@@ -174,10 +174,10 @@ contrib_conv2d_winograd_without_weight_transform = helper(
 )
 
 
-_ARGUMENTS = [("data", "the input"), ("weight", "what the weight transform gave")]
+_ARGUMENTS = [("data", "the input"), ("weight", "the result of the weight transform")]
 _DOC = (
-    "A convolution whose weight comes from the weight transform with the same `tile_size`: its "
-    "result is that of the convolution with the weight before the transform."
+    "The convolution with a weight transformed with the same `tile_size`; the result is that of "
+    "the convolution with the weight before the transform."
 )
 
 CONV2D_WINOGRAD = define(

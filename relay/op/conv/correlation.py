@@ -1,4 +1,4 @@
-"""How much a place in one image is like places near it in another, as optical flow asks."""
+"""Correlation of patches of two images, as used in optical flow."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from relay.op.site import FLOATING, Site, better_known
 
 @attrs
 class CorrelationAttrs(Attrs):
-    """kernel_size: the extent of the patches that are compared, an odd number
-    max_displacement: how far apart compared patches are at most, along each axis
+    """kernel_size: the extent of the compared patches, an odd number
+    max_displacement: the largest displacement of compared patches, along each axis
     stride1: the distance between patches of data1
-    stride2: the distance between the patches of data2 that one is compared with
-    padding: zeros around both images; for each axis, or before each and then after each
+    stride2: the distance between displacements
+    padding: zeros around both images; for each axis, or before and then after each
     is_multiply: multiply elements; otherwise take the absolute value of their difference
     layout: the order of the axes of the images
     """
@@ -81,7 +81,7 @@ def _correlation_type(site: Site) -> Type | None:
 
 
 def _patches(site: Site, extent: Dim, pads: Pair) -> Dim:
-    """How many patches lie on an axis, displaced ones included."""
+    """The number of patches on an axis, within the largest displacement."""
     known: CorrelationAttrs = site.attrs
     border = known.max_displacement + known.kernel_size // 2
     room = dims.subtract(dims.add(extent, sum(pads)), 2 * border)
@@ -141,7 +141,7 @@ def _correlation_compute(
     is_multiply: bool,
     layout: str,
 ) -> te.Tensor:
-    """The sums for each displacement down and right; then displacements become channels."""
+    """The sums for each vertical and horizontal displacement, which become channels."""
     pads = dict(zip("HW", pad_pairs(padding, 2), strict=True))
     first, second = (padded(view(data, layout), pads) for data in (data1, data2))
     radius = max_displacement // stride2

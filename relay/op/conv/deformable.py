@@ -1,4 +1,4 @@
-"""Convolutions whose windows are bent: offsets, which are data too, move each of their elements."""
+"""Deformable convolutions: offsets move each element of each window."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.helper import helper
 from relay.op.building.layout_rules import Spelled
 from relay.op.building.layouts import (
     blocked,
@@ -26,7 +26,7 @@ from relay.op.building.layouts import (
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import wide
 from relay.op.building.views import Digits, Place, View, along, view
-from relay.op.building.window import Sizes, window_counts
+from relay.op.building.window import window_counts
 from relay.op.conv.conv import (
     Conv2DAttrs,
     assigned_weight,
@@ -47,14 +47,13 @@ from relay.op.site import FLOATING, Site
 
 @attrs
 class DeformableConv2DAttrs(Conv2DAttrs):
-    """deformable_groups: channels are divided into so many groups that have offsets of their own"""
+    """deformable_groups: the number of groups of channels with their own offsets"""
 
     deformable_groups: int = 1
 
 
 def _deformable_type(site: Site) -> Type | None:
-    """A convolution; the offsets have a y and an x for each element of each window, and shares one
-    number."""
+    """A convolution; offset has a y and an x for each element of each window, share one value."""
     known = site.attrs
     require_steps(site)
     parts = known.deformable_groups
@@ -93,8 +92,8 @@ def _deformable_type(site: Site) -> Type | None:
 
 
 def _between(data: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Elements of images (…, channels, h, w) at places (…, points) that may lie between them, as
-    (…, channels, points): the four neighbours, weighted by nearness. Outside of data is 0."""
+    """Bilinear interpolation of images (…, channels, h, w) at positions (…, points), as (…,
+    channels, points); 0 outside of data."""
     *_, height, width = data.shape
     flat = data.reshape(*data.shape[:-2], height * width)
     total = np.zeros((*data.shape[:-2], y.shape[-1]), data.dtype)
@@ -125,7 +124,7 @@ def _deformable(
     deformable_groups: int,
     **_: Any,
 ) -> Any:
-    """The elements of all windows are fetched, then it is a matrix product per group."""
+    """Interpolate the elements of all windows, then one matrix product per group."""
     wide = computing_dtype(dtypes.to_numpy(out_dtype) if out_dtype else data.dtype)
     x = unblocked(data, data_layout, "NCHW").astype(wide)
     w = unblocked(weight, kernel_layout, "OIHW")
@@ -136,7 +135,7 @@ def _deformable(
     moves = moves.reshape(batch, deformable_groups, *sizes, 2, *positions)
 
     def places(axis: int) -> np.ndarray:
-        """Where the elements of windows stand on an axis, (batch, part, elements of windows)."""
+        """The positions of window elements on an axis, (batch, part, elements of windows)."""
         start = np.arange(positions[axis]) * strides[axis] - padding[axis]
         inside = np.arange(sizes[axis]) * dilation[axis]
         grid = inside.reshape(-1, *(1,) * (3 - axis)) + start.reshape(-1, *(1,) * (1 - axis))
@@ -157,7 +156,7 @@ def _deformable(
 
 
 def _between_compute(images: View, n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
-    """The element of images at a place that may lie between elements."""
+    """Bilinear interpolation of images at a position."""
     height, width = (te.cast(images.extent(letter), y.dtype) for letter in "HW")
     top, left = te.call("floor", y), te.call("floor", x)
     total: te.Expr = te.const(0, y.dtype)
@@ -187,7 +186,7 @@ def _deformable_compute(
     deformable_groups: int,
     **_: Any,
 ) -> te.Tensor:
-    """The elements of all windows are fetched; then they are multiplied with the weight."""
+    """Interpolate the elements of all windows, then contract them with the weight."""
     images, moves = view(data, data_layout), view(offset, data_layout)
     kernel = view(weight, kernel_layout)
     shares = None if share is None else view(share, data_layout)
@@ -223,52 +222,27 @@ def _deformable_compute(
     return contract(window_of, plain_kernel(kernel, "HW"), out, layout, groups)
 
 
-def deformable_conv2d(
-    data: Expr,
-    offset: Expr,
-    weight: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: str = "",
-    out_dtype: str = "",
-) -> Call:
-    """A convolution of images with windows that offsets bend."""
-    return DEFORMABLE_CONV2D(
-        data,
-        offset,
-        weight,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        deformable_groups=deformable_groups,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout=out_layout,
-        out_dtype=out_dtype,
-    )
+deformable_conv2d = helper(
+    "nn.deformable_conv2d",
+    "A deformable convolution.",
+    ("data", "offset", "weight"),
+    DeformableConv2DAttrs,
+    first=("strides", "padding", "dilation", "deformable_groups"),
+    padding=(0, 0),
+    out_dtype="",
+)
 
 
 DEFORMABLE_CONV2D = define(
     "nn.deformable_conv2d",
-    doc="`nn.conv2d` with each element of each window moved by an offset. Between the elements of "
-    "data the four neighbours count by nearness; around data there are zeros, so that a place less "
-    "than 1 beyond a border still has a share of the elements there, as in DeformConv of ONNX and "
-    "in torchvision. The channels of offset are, for each deformable group and element of the "
-    "window, a y and an x.",
+    doc="`nn.conv2d` with each element of each window moved by an offset. Data is interpolated "
+    "bilinearly with zeros around it, so that a position less than 1 beyond a border still counts, "
+    "as in DeformConv of ONNX and in torchvision. The channels of offset are, for each deformable "
+    "group and element of the window, a y and an x.",
     arguments=[
         ("data", "images"),
-        ("offset", "how far each element of each window is moved"),
-        ("weight", "a window of channels for each output channel"),
+        ("offset", "the displacement of each element of each window"),
+        ("weight", "a window for each output channel and input channel of its group"),
     ],
     attrs=DeformableConv2DAttrs,
     relation=_deformable_type,
@@ -302,14 +276,13 @@ DEFORMABLE_CONV2D = define(
 
 modulated_deformable_conv2d = define(
     "nn.modulated_deformable_conv2d",
-    doc="`nn.deformable_conv2d` with each element of each window multiplied by a number of its own "
-    "before the window is. The channels of share are, for each deformable group, the elements of "
-    "the window.",
+    doc="`nn.deformable_conv2d` with each element of each window multiplied by a factor of its "
+    "own. The channels of share are, for each deformable group, the elements of the window.",
     arguments=[
         ("data", "images"),
-        ("offset", "how far each element of each window is moved"),
-        ("weight", "a window of channels for each output channel"),
-        ("share", "how much each element of each window counts"),
+        ("offset", "the displacement of each element of each window"),
+        ("weight", "a window for each output channel and input channel of its group"),
+        ("share", "the factor of each element of each window"),
     ],
     attrs=DeformableConv2DAttrs,
     relation=_deformable_type,

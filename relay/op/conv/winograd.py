@@ -86,7 +86,7 @@ def along(matrix: np.ndarray, array: np.ndarray, axis: int) -> np.ndarray:
 
 
 def is_transformed(axis: int, sizes: Sequence[int]) -> bool:
-    """Whether Winograd's algorithm runs along an axis of a window: depth only where it pays."""
+    """Whether an axis of a window is transformed: depth only where it pays off."""
     return len(sizes) == 2 or axis > 0 or 2 < sizes[0] < 8
 
 
@@ -95,20 +95,20 @@ def is_transformed(axis: int, sizes: Sequence[int]) -> bool:
 
 @attrs
 class WinogradTransformAttrs(Attrs):
-    """tile_size: how many results along an axis are computed together"""
+    """tile_size: the number of results per tile along an axis"""
 
     tile_size: int
 
 
 def transformed_window(site: Site, tile: int, sizes: Sequence[Dim]) -> tuple[Dim, ...]:
-    """The extents that the window of a weight has after the transform."""
+    """The extents of the window of a weight after the transform."""
     site.require(tile > 0, "`tile_size` is not positive", "1 or more", f"tile_size = {tile}")
     most = len(POINTS) + 2 - tile
     found: list[Dim] = []
     for axis, size in enumerate(sizes):
         is_depth = len(sizes) == 3 and axis == 0
         if is_depth and not isinstance(size, int):
-            found.append(dims.ANY)  # whether it is transformed depends on its size
+            found.append(dims.ANY)  # may be transformed or not
         elif is_depth and not is_transformed(0, (size, 1, 1)):  # type: ignore[arg-type]
             found.append(size)
         elif isinstance(size, int) and not 0 < size <= most:
@@ -123,7 +123,7 @@ def transformed_window(site: Site, tile: int, sizes: Sequence[Dim]) -> tuple[Dim
 
 
 def transform_type(count: int) -> Relation:
-    """(o, i, k…) -> (k + tile - 1…, o, i), for so many spatial axes"""
+    """(o, i, k…) -> (k + tile - 1…, o, i), for `count` spatial axes"""
 
     def relation(site: Site) -> Type | None:
         site.require_elements(0, FLOATING)
@@ -137,7 +137,7 @@ def transform_type(count: int) -> Relation:
 
 
 def transform_weight(weight: np.ndarray, tile_size: int) -> np.ndarray:
-    """The window axes of a weight (o, i, k…) transformed and put in front."""
+    """The window axes of a weight (o, i, k…), transformed and moved to the front."""
     count = weight.ndim - 2
     sizes = weight.shape[2:]
     result = np.moveaxis(widened(weight), (0, 1), (count, count + 1))
@@ -148,7 +148,7 @@ def transform_weight(weight: np.ndarray, tile_size: int) -> np.ndarray:
 
 
 def transform_compute(weight: te.Tensor, out: te.Spec, tile_size: int) -> te.Tensor:
-    """Axis by axis; then the window moves to the front."""
+    """The window axes, transformed one by one and moved to the front."""
     count = weight.rank - 2
     plain = _transformed(weight, te.numbers(weight.shape[2:]), wide(weight.dtype), tile_size)
     return te.compute(
@@ -159,7 +159,7 @@ def transform_compute(weight: te.Tensor, out: te.Spec, tile_size: int) -> te.Ten
 
 
 def _transformed(weight: te.Tensor, sizes: Sequence[int], dtype: str, tile_size: int) -> te.Tensor:
-    """The window axes of a weight (o, i, k…) transformed where they stand, in that type."""
+    """The window axes of a weight (o, i, k…), transformed in place, in that type."""
     result = converted(weight, dtype)
     for axis, size in enumerate(sizes):
         if is_transformed(axis, sizes):
@@ -169,8 +169,8 @@ def _transformed(weight: te.Tensor, sizes: Sequence[int], dtype: str, tile_size:
 
 contrib_conv2d_winograd_weight_transform = define(
     "nn.contrib_conv2d_winograd_weight_transform",
-    doc="The weight of a convolution of images, OIHW, as Winograd's algorithm takes it, HWOI.",
-    arguments=[("weight", "a window of channels for each output channel")],
+    doc="The Winograd transform of a weight, OIHW -> HWOI.",
+    arguments=[("weight", "a window for each output and input channel")],
     attrs=WinogradTransformAttrs,
     relation=transform_type(2),
     reference=transform_weight,
@@ -185,9 +185,9 @@ contrib_conv2d_winograd_weight_transform = define(
 
 contrib_conv3d_winograd_weight_transform = define(
     "nn.contrib_conv3d_winograd_weight_transform",
-    doc="The weight of a convolution of volumes, OIDHW, as Winograd's algorithm takes it, DHWOI. "
-    "Depth is transformed where the window has 3 to 7 elements there.",
-    arguments=[("weight", "a window of channels for each output channel")],
+    doc="The Winograd transform of a weight, OIDHW -> DHWOI. Depth is transformed where the window "
+    "has 3 to 7 elements there.",
+    arguments=[("weight", "a window for each output and input channel")],
     attrs=WinogradTransformAttrs,
     relation=transform_type(3),
     reference=transform_weight,
@@ -200,16 +200,16 @@ contrib_conv3d_winograd_weight_transform = define(
     ],
 )
 
-# --- NNPACK's form -----------------------------------------------------------------------------
+# --- NNPACK ------------------------------------------------------------------------------------
 
-# The algorithms of NNPACK that compute tiles of 6 by 6 results: its choice, and two precisions.
+# The NNPACK algorithms with 6x6 tiles: automatic, and two precisions.
 _TILE = 6
 _ALGORITHMS = {0: "auto", 3: "8x8", 6: "8x8 in float16"}
 
 
 @attrs
 class NNPACKTransformAttrs(Attrs):
-    """convolution_algorithm: the number of an algorithm of NNPACK
+    """convolution_algorithm: the code of an NNPACK algorithm
     out_dtype: the element type of the result; None is that of weight
     """
 
@@ -244,7 +244,7 @@ def _nnpack_type(site: Site) -> Type | None:
 def _nnpack_transform(
     weight: np.ndarray, convolution_algorithm: int, out_dtype: str | None
 ) -> np.ndarray:
-    """The transform with the channels left in front."""
+    """The transform with the channels in front."""
     result = dtypes.to_numpy(out_dtype) if out_dtype else weight.dtype
     wide = weight.astype(np.result_type(computing_dtype(weight.dtype), computing_dtype(result)))
     return np.moveaxis(transform_weight(wide, _TILE), (2, 3), (0, 1)).astype(result)
@@ -259,9 +259,8 @@ def _nnpack_compute(weight: te.Tensor, out: te.Spec, **_: Any) -> te.Tensor:
 
 contrib_conv2d_winograd_nnpack_weight_transform = define(
     "nn.contrib_conv2d_winograd_nnpack_weight_transform",
-    doc="The weight of a convolution with windows of 3 by 3, OIHW, transformed for tiles of 6 by 6 "
-    "results.",
-    arguments=[("weight", "a window of channels for each output channel")],
+    doc="The Winograd transform of a 3x3 weight, OIHW, for 6x6 tiles.",
+    arguments=[("weight", "a window for each output and input channel")],
     attrs=NNPACKTransformAttrs,
     relation=_nnpack_type,
     reference=_nnpack_transform,

@@ -1,7 +1,6 @@
-"""Operators whose shapes, axes or counts a run finds, as `relay.op.dyn`.
+"""Operators with dynamic shapes, axes or counts, as `relay.op.dyn`.
 
-People call the ordinary functions (`relay.reshape`), which build one of these where such an
-argument is an expression.
+The ordinary functions (`relay.reshape`) build one of these where such an argument is an expression.
 """
 
 from relay.op.dyn import image as image

@@ -1,4 +1,4 @@
-"""Tensors whose shape a run finds."""
+"""Creation of tensors of dynamic shape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHAPE = ("shape", "the shape of the result, integers")
 
 
 def _constant_type(site: Site) -> Type | None:
-    """As many axes as extents."""
+    """A dynamic dimension for each extent in `shape`."""
     if (count := value_count(site, 0)) is None:
         return None
     return TensorType((dims.ANY,) * count, site.attrs.dtype or "float32")
@@ -32,7 +32,7 @@ def _constant(static: OpDef, value: int) -> OpDef:
         values={"shape": "shape"},
         relation=_constant_type,
         compute=lambda shape, out, **_: filled(out, value),
-        extents=extents.asked(0),
+        extents=extents.given(0),
         samples=[
             sample(ints(2, 3)),
             sample(ints(dtype="int32"), attrs={"dtype": "bool"}),
@@ -46,7 +46,7 @@ ones = _constant(ONES, 1)
 
 
 def _full_type(site: Site) -> Type | None:
-    """As many axes as extents; the value is a scalar."""
+    """A dynamic dimension for each extent in `shape`; the value is a scalar."""
     value, count = site.tensor(0, rank=0), value_count(site, 1)
     if count is None or (value is None and site.attrs.dtype is None):
         return None
@@ -59,7 +59,7 @@ full = define_dynamic(
     values={"shape": "shape"},
     relation=_full_type,
     compute=lambda fill_value, shape, out, **_: filled(out, fill_value[()]),
-    extents=extents.asked(1),
+    extents=extents.given(1),
     samples=[
         sample((), ints(2, 3)),
         sample((), ints(dtype="int32"), dtype="int32", attrs={"dtype": "int8"}),
@@ -69,7 +69,7 @@ full = define_dynamic(
 
 
 def _one_hot_type(site: Site) -> Type | None:
-    """The shape of indices with an axis more."""
+    """The shape of indices with a new dynamic dimension."""
     site.require_elements(0, INTEGER)
     require_scalar(site, 3)
     indices, on = site.tensor(0), site.tensor(1, rank=0)
@@ -106,7 +106,7 @@ one_hot = define_dynamic(
 
 
 def _sparse_to_dense_type(site: Site) -> Type | None:
-    """As many axes as extents, with the element type of the values."""
+    """A dynamic dimension for each extent, with the element type of the values."""
     if (count := value_count(site, 3)) is None:
         return None
     values = sparse_values_type(site, count)
@@ -122,7 +122,7 @@ sparse_to_dense = define_dynamic(
     values={"output_shape": "output_shape"},
     relation=_sparse_to_dense_type,
     compute=sparse_to_dense_loops,
-    extents=extents.asked(3),
+    extents=extents.given(3),
     samples=[
         sample(Tensor((3, 2), "int32", 0, 3), (3,), (), ints(3, 4)),
         sample(Tensor((4,), "int64", -1, 7), (), (), ints(5, dtype="int32"), dtype="int8"),

@@ -1,8 +1,7 @@
-"""The shapes of dynamic operators in a run, as expressions over their arguments.
+"""Shape functions of dynamic operators, as expressions over their arguments.
 
-Each function gives the shape of every result, reading what decides it from the tensors of values,
-and tells `need` what those must fulfil. It says what the relation of the static operator says, for
-values that are not known yet.
+Each function computes the shape of every result from the values of arguments, and passes conditions
+on these values to `need`: what the relation of the static operator does for known values.
 """
 
 from __future__ import annotations
@@ -17,29 +16,21 @@ from relay.op.building.layouts import read_layout
 from relay.op.tensor.slicing import UNBOUNDED, first_place, slice_from, value_at
 from relay.te.expr import INDEX, call
 
-Need = Callable[..., None]  # takes what a `relay.op.opdef.Condition` has
+Need = Callable[..., None]  # takes the fields of a `relay.op.opdef.Condition`
 Shapes = tuple[Sequence[te.Scalar], ...]
 
 
 def integers(values: te.Tensor) -> list[te.Expr]:
-    """The elements of a tensor of one axis, whose extent is a number."""
+    """The elements of a vector of static extent."""
     (count,) = te.numbers(values.shape)
     return [te.index(values[i]) for i in range(count)]
 
 
-def some(*conditions: te.Expr) -> te.Expr:
-    """Whether one of them holds."""
-    found: te.Expr = te.const(False, "bool")
-    for condition in conditions:
-        found = found | condition
-    return found
+# --- given extents
 
 
-# --- extents that are asked for
-
-
-def asked(place: int) -> Callable[..., Shapes]:
-    """The shape is argument number `place`."""
+def given(place: int) -> Callable[..., Shapes]:
+    """The shape is argument `place`."""
 
     def extents(*args: te.Tensor, need: Need, **_: Any) -> Shapes:
         return (integers(args[place]),)
@@ -50,7 +41,7 @@ def asked(place: int) -> Callable[..., Shapes]:
 def broadcast(data: te.Tensor, shape: te.Tensor, need: Need, **_: Any) -> Shapes:
     wanted = integers(shape)
     for own, extent in zip(reversed(data.shape), reversed(wanted), strict=False):
-        fits = some(te.equal(own, 1), te.equal(own, extent))
+        fits = te.some(te.equal(own, 1), te.equal(own, extent))
         need(fits, "the shape does not broadcast", VALUE, VALUE, (extent, own))
     return (wanted,)
 
@@ -71,7 +62,7 @@ def resized(data: te.Tensor, size: te.Tensor, _: te.Tensor, need: Need, **attrs:
 
 
 def _relaid(data: te.Tensor, layout: str, new: dict[str, te.Expr]) -> list[te.Expr]:
-    """The shape in a layout, with other extents for some of its letters."""
+    """The shape in a layout, with some extents replaced."""
     found = list(data.shape)
     known = read_layout(layout)
     for letter, extent in new.items():
@@ -109,7 +100,7 @@ def expanded(data: te.Tensor, axis: te.Tensor, need: Need, num_newaxis: int) -> 
 
 
 def _axis_texts(rank: int) -> tuple[str, str]:
-    """What an axis has to be, and what it is."""
+    """The expected and found texts for an axis."""
     return f"axis in [{-rank}, {rank}) for rank {rank}", f"axis = {VALUE}"
 
 
@@ -120,14 +111,14 @@ def squeezed(data: te.Tensor, axes: te.Tensor, need: Need) -> Shapes:
         shown = (given[number], 0)
         inside = te.every(one >= 0, one < rank)
         need(inside, "`axis` is out of range", *_axis_texts(rank), shown)
-        repeated = some(*(te.equal(one, other) for other in gone[:number]))
+        repeated = te.some(*(te.equal(one, other) for other in gone[:number]))
         text = f"axis = {VALUE}, and once more"
         need(~repeated, "`axis` names an axis twice", "different axes", text, shown)
-    before: te.Expr = te.index(0)  # how many axes stay of those so far
+    before: te.Expr = te.index(0)  # number of axes kept so far
     shape: list[te.Expr] = [te.index(1)] * (rank - len(gone))
     for axis, extent in enumerate(data.shape):
-        goes = some(*(te.equal(one, axis) for one in gone))
-        fits = some(~goes, te.equal(extent, 1))
+        goes = te.some(*(te.equal(one, axis) for one in gone))
+        fits = te.some(~goes, te.equal(extent, 1))
         need(fits, f"axis {axis} is not of extent 1", "extent 1", VALUE, (extent, 1))
         for place, found in enumerate(shape):
             here = te.every(~goes, te.equal(before, place))
@@ -140,17 +131,17 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
     """The codes 0, -1 and -3 read against the shape of data: see `reshape`."""
     codes = integers(newshape)
     old = data.shape
-    position: te.Expr = te.index(0)  # the extent of data that the next code speaks of
-    unknown: te.Expr = te.index(0)  # how often -1 stands
-    before: te.Expr = te.index(1)  # the elements that are neither copied nor merged …
-    after: te.Expr = te.index(1)  # … and what the codes make of them
-    kept: te.Expr = te.index(1)  # the elements that are copied or merged
+    position: te.Expr = te.index(0)  # index of the extent that the next code refers to
+    unknown: te.Expr = te.index(0)  # number of -1 codes
+    before: te.Expr = te.index(1)  # product of the extents that are neither copied nor merged …
+    after: te.Expr = te.index(1)  # … and of the new extents
+    kept: te.Expr = te.index(1)  # product of the copied and merged extents
     shape: list[te.Expr] = []
     for code in codes:
         copies = te.equal(code, 0) if not allowzero else te.const(False, "bool")
         merges, infers = te.equal(code, -3), te.equal(code, -1)
         need(
-            some(code >= -1, merges),
+            te.some(code >= -1, merges),
             "a code of `newshape` changes the number of axes in a run",
             "extents, or the codes 0, -1 and -3",
             VALUE,
@@ -159,13 +150,13 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
         first, second = _extent_at(old, position), _extent_at(old, position + 1)
         last = te.select(merges, position + 1, position)
         need(
-            some(~some(copies, merges), last < len(old)),
+            te.some(~te.some(copies, merges), last < len(old)),
             "a code of `newshape` finds no extent",
             f"codes for {len(old)} extents",
             f"code {VALUE} for one more",
             (code, 0),
         )
-        plain = ~some(copies, merges)
+        plain = ~te.some(copies, merges)
         before = before * te.select(plain, first, te.index(1))
         after = after * te.select(te.every(plain, ~infers), code, te.index(1))
         unknown = unknown + te.select(infers, te.index(1), te.index(0))
@@ -182,7 +173,7 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
         te.select(
             te.equal(unknown, 1),
             te.every(te.not_equal(after, 0), te.equal(whole * after, before)),
-            some(te.equal(before, after), te.equal(kept, 0)),
+            te.some(te.equal(before, after), te.equal(kept, 0)),
         ),
         "the number of elements changes",
         VALUE,
@@ -193,14 +184,14 @@ def reshaped(data: te.Tensor, newshape: te.Tensor, need: Need, allowzero: bool) 
 
 
 def _extent_at(shape: Sequence[te.Expr], place: te.Expr) -> te.Expr:
-    """An extent by a number that a run finds; 1 beyond the last."""
+    """The extent at a dynamic index; 1 beyond the last."""
     found: te.Expr = te.index(1)
     for axis in reversed(range(len(shape))):
         found = te.select(te.equal(place, axis), shape[axis], found)
     return found
 
 
-# --- parts and surroundings
+# --- slices and padding
 
 
 def sliced(
@@ -244,7 +235,7 @@ def topmost(data: te.Tensor, k: te.Tensor, need: Need, **attrs: Any) -> Shapes:
     return (shape, shape) if attrs["ret_type"] == "both" else (shape,)
 
 
-# how long an axis must be to be padded so far with its own elements
+# the extent that padding of a width requires
 _NEEDED: dict[str, Callable[[te.Expr], te.Expr]] = {
     "edge": lambda width: te.minimum(width, 1),
     "reflect": lambda width: te.select(width > 0, width + 1, te.index(0)),
@@ -272,7 +263,7 @@ def padded(data: te.Tensor, widths: te.Tensor, _: te.Tensor, need: Need, pad_mod
 
 
 def scaled(spatial: str) -> Callable[..., Shapes]:
-    """Spatial extents times the factors that follow data, rounded, halves up."""
+    """Spatial extents times the factors, with ties rounded up."""
 
     def extents(data: te.Tensor, *factors: te.Tensor, need: Need, **attrs: Any) -> Shapes:
         layout = read_layout(attrs["layout"])

@@ -1,9 +1,9 @@
-"""A dynamic operator: another one with some of its attributes given as tensors.
+"""Dynamic operators: static operators with some attributes given as tensors.
 
     dyn.reshape(data, newshape)     is     reshape(data, newshape=…)     once newshape is a value
 
-Its reference, and the shapes of a run, are those of the static operator at those values; only what
-inference can say before differs. `static_form` goes back where the tensors are constants.
+The reference and the run-time shapes are those of the static operator; only type inference differs.
+`static_form` converts a call back where the tensors are constants.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from relay.op.opdef import Compute, Extents, FusionKind, OpDef, Sample, define
 from relay.op.shapes import output_type, value_type
 from relay.op.site import INTEGER, Relation, Site
 
-STATIC_FORM = "StaticForm"  # the fact that dynamic operators carry
+STATIC_FORM = "StaticForm"  # the attribute of dynamic operators
 
 
 @frozen
 class StaticForm:
-    """The static operator, and the attribute of it that each tensor argument of values gives."""
+    """The static operator, and its attributes by the index of the argument that replaces them."""
 
     op: OpDef
     values: Mapping[int, str]
@@ -42,7 +42,7 @@ class StaticForm:
 
 
 def static_form(call: Call) -> Call | None:
-    """The call of the static operator that `call` is, where its values are constants."""
+    """The equivalent call of the static operator, if its values are constants."""
     form = call.op.get_attr(STATIC_FORM) if isinstance(call.op, OpDef) else None
     if form is None or not all(isinstance(call.args[index], Constant) for index in form.values):
         return None
@@ -63,9 +63,9 @@ def define_dynamic(
     fusion: FusionKind | None = None,
     accept: Callable[[Attrs | None], None] = lambda known: None,
 ) -> OpDef:
-    """Enter `dyn.<name>`; `values` says which attribute each argument of values gives, `accept`
-    fails where those values break what the relation promised. `compute` gets those arguments as
-    tensors; the shape that they lead to is that of `out`, and `extents` finds it."""
+    """Define `dyn.<name>`; `values` maps arguments to the attributes they replace, `accept` refuses
+    values that contradict the relation. `compute` gets those arguments as tensors; `extents`
+    computes the shape of `out`."""
     names = [name for name, _ in arguments]
     form = StaticForm(static, {names.index(name): given for name, given in values.items()})
 
@@ -75,13 +75,13 @@ def define_dynamic(
         return output_type(static, [value_type(arg) for arg in rest], known), rest, known
 
     def reference(*args: Any, **attrs: Any) -> Any:
-        _, rest, known = result_type(args, attrs)  # refuses values that do not fit
+        _, rest, known = result_type(args, attrs)  # refuses invalid values
         assert static.reference is not None
         return static.reference(*rest, **(dict(known.items()) if known is not None else {}))
 
     op = define(
         f"dyn.{static.name}",
-        doc=f"The same as `{static.name}`, where a run finds {_listed(list(values))}.",
+        doc=f"`{static.name}` with dynamic {_listed(list(values))}.",
         arguments=arguments,
         attrs=_without(static, set(values.values())),
         relation=relation,
@@ -110,7 +110,7 @@ def _shapes(ty: Type) -> Any:
 
 
 def _without(static: OpDef, gone: Collection[str]) -> type[Attrs] | None:
-    """The attributes that stay attributes, with the meanings and defaults they have."""
+    """The remaining attributes, with their meanings and defaults."""
     cls: Any = static.attrs
     kept = [f for f in fields(cls) if f.name not in gone]
     if not kept:
@@ -134,12 +134,12 @@ def _without(static: OpDef, gone: Collection[str]) -> type[Attrs] | None:
     return made
 
 
-# --- what relations ask ------------------------------------------------------------------------
+# --- shared by relations -----------------------------------------------------------------------
 
 
 def value_count(site: Site, index: int) -> int | None:
-    """How many integers argument `index` holds, which decides the rank of the result; None while
-    nothing is known of it."""
+    """The number of integers in argument `index`, which is the rank of the result; None while it is
+    unknown."""
     site.require_elements(index, INTEGER)
     if (values := site.tensor(index, rank=1)) is None:
         return None
@@ -154,6 +154,6 @@ def value_count(site: Site, index: int) -> int | None:
 
 
 def require_scalar(site: Site, index: int) -> None:
-    """Argument `index` is an integer."""
+    """Argument `index` must be an integer scalar."""
     site.tensor(index, rank=0)
     site.require_elements(index, INTEGER)

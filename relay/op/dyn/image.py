@@ -1,4 +1,4 @@
-"""Sizes of images that a run finds."""
+"""Resizing of images to dynamic sizes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _resize2d_type(site: Site) -> Type | None:
 def _resize2d_compute(
     data: te.Tensor, size: te.Tensor, roi: te.Tensor, out: te.Spec, **attrs: Any
 ) -> te.Tensor:
-    """The size is that of the result; the region is read where there is one."""
+    """The size is that of `out`; the region is read if there is one."""
     cropping = attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
     region = [roi[number] for number in range(4)] if cropping else None
     return resize_compute(data, out, roi=region, **attrs)
@@ -53,7 +53,7 @@ resize2d = define_dynamic(
     arguments=[
         *RESIZE2D.arguments,
         ("size", "the height and the width of the result, integers"),
-        ("roi", "the region in mode tf_crop_and_resize, four shares, or nothing"),
+        ("roi", "the region in mode tf_crop_and_resize, four fractions, or nothing"),
     ],
     values={"size": "size", "roi": "roi"},
     relation=_resize2d_type,

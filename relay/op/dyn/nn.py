@@ -1,4 +1,4 @@
-"""Padding and factors that a run finds."""
+"""Padding and upsampling by dynamic amounts."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ pad = define_dynamic(
         ("data", "the input"),
         (
             "pad_width",
-            "for each axis, how many elements stand before and after, integers; a negative one "
-            "takes so many away",
+            "for each axis, the numbers of elements before and after, integers; negative ones crop",
         ),
         ("pad_val", "the value in mode constant, a scalar"),
     ],
@@ -68,7 +67,7 @@ pad = define_dynamic(
 
 
 def _upsampling_type(spatial: str) -> Relation:
-    """(n, c, x…) -> (n, c, ?…), for the spatial axes named; factors are scalars."""
+    """(n, c, x…) -> (n, c, ?…); factors are scalars."""
     letters = "NC" + spatial
 
     def relation(site: Site) -> Type | None:

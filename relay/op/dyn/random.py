@@ -1,4 +1,4 @@
-"""Random tensors whose shape a run finds."""
+"""Random tensors of dynamic shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["normal", "uniform"]
 
 
 def _draw_type(site: Site) -> Type | None:
-    """(generator, tensor) with as many axes as extents."""
+    """(generator, tensor) with a dynamic dimension for each extent."""
     dtype, count = drawn_dtype(site), value_count(site, 3)
     if dtype is None or count is None:
         return None

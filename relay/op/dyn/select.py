@@ -1,4 +1,4 @@
-"""Parts of a tensor that a run chooses."""
+"""Slicing and topk by dynamic amounts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from relay.op.tensor.sort import TOPK, ranked_first, topk_fields
 
 
 def _strided_slice_type(site: Site) -> Type | None:
-    """Unknown extents on the axes that are sliced."""
+    """Dynamic dimensions on the sliced axes."""
     bounds = []
     for index in (1, 2, 3):
         site.require_elements(index, INTEGER)
@@ -58,8 +58,8 @@ strided_slice = define_dynamic(
     STRIDED_SLICE,
     arguments=[
         ("data", "the input"),
-        ("begin", "where each slice starts, integers"),
-        ("end", "where it ends, or its length in mode size, integers"),
+        ("begin", "the start of each slice, integers"),
+        ("end", "its end, or its length in mode size, integers"),
         ("strides", "the distance between elements, integers"),
     ],
     values={"begin": "begin", "end": "end", "strides": "strides"},
@@ -76,7 +76,7 @@ strided_slice = define_dynamic(
 
 
 def _topk_type(site: Site) -> Type | None:
-    """An unknown extent on the axis."""
+    """A dynamic dimension on the axis."""
     require_scalar(site, 1)
     if (data := site.tensor(0)) is None:
         return None
@@ -87,7 +87,10 @@ def _topk_type(site: Site) -> Type | None:
 
 topk = define_dynamic(
     TOPK,
-    arguments=[("data", "the input"), ("k", "how many, an integer; less than 1 is all")],
+    arguments=[
+        ("data", "the input"),
+        ("k", "the number of elements, an integer; less than 1 is all"),
+    ],
     values={"k": "k"},
     relation=_topk_type,
     compute=lambda data, k, axis, ret_type, is_ascend, dtype, out: ranked_first(

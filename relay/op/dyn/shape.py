@@ -1,4 +1,4 @@
-"""Shapes, axes and repetitions that a run finds."""
+"""Reshape, squeeze, expand_dims, broadcast_to and tile by dynamic amounts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from relay.op.tensor.shape import EXPAND_DIMS, SQUEEZE
 
 
 def ints(*values: Any, dtype: str = "int64") -> np.ndarray:
-    """Integers of one axis, for samples."""
+    """A vector of integers, for samples."""
     return np.array(values, dtype)
 
 
 def _reshape_type(site: Site) -> Type | None:
-    """As many axes as codes."""
+    """A dynamic dimension for each code."""
     data, count = site.tensor(0), value_count(site, 1)
     if data is None or count is None:
         return None
@@ -67,7 +67,7 @@ reshape = define_dynamic(
 
 
 def _squeeze_type(site: Site) -> Type | None:
-    """So many axes less."""
+    """Removes the given axes."""
     data, count = site.tensor(0), value_count(site, 1)
     if data is None or count is None:
         return None
@@ -92,7 +92,7 @@ squeeze = define_dynamic(
 
 
 def _expand_dims_type(site: Site) -> Type | None:
-    """So many axes more."""
+    """Adds `num_newaxis` axes."""
     require_scalar(site, 1)
     if (data := site.tensor(0)) is None:
         return None
@@ -103,7 +103,7 @@ def _expand_dims_type(site: Site) -> Type | None:
 
 expand_dims = define_dynamic(
     EXPAND_DIMS,
-    arguments=[("data", "the input"), ("axis", "where the new axes stand, an integer")],
+    arguments=[("data", "the input"), ("axis", "the position of the new axes, an integer")],
     values={"axis": "axis"},
     relation=_expand_dims_type,
     compute=reshaped,
@@ -118,7 +118,7 @@ expand_dims = define_dynamic(
 
 
 def _broadcast_to_type(site: Site) -> Type | None:
-    """As many axes as extents; numbers that cannot be stretched stay."""
+    """A dynamic dimension for each extent; static extents other than 1 stay."""
     data, count = site.tensor(0), value_count(site, 1)
     if data is None or count is None:
         return None
@@ -146,7 +146,7 @@ broadcast_to = define_dynamic(
 
 
 def _tile_type(site: Site) -> Type | None:
-    """As many axes as data or `reps` has."""
+    """The larger of the rank of data and the length of `reps`."""
     data, count = site.tensor(0), value_count(site, 1)
     if data is None or count is None:
         return None
@@ -155,7 +155,7 @@ def _tile_type(site: Site) -> Type | None:
 
 tile = define_dynamic(
     TILE,
-    arguments=[("data", "the input"), ("reps", "how often along each axis, integers")],
+    arguments=[("data", "the input"), ("reps", "repetitions along each axis, integers")],
     values={"reps": "reps"},
     relation=_tile_type,
     compute=tiled,

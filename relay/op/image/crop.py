@@ -1,4 +1,4 @@
-"""Boxes cut out of images and brought to one size."""
+"""crop_and_resize: crop boxes of images and resize them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.interpolation import Method, as_dtype, outside, read, region_places
 from relay.op.building.interpolation_compute import Grid, Places, Region, inside, real, resampled
 from relay.op.building.layouts import (
@@ -29,10 +29,10 @@ from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
 
 @attrs
 class CropAndResizeAttrs(Attrs):
-    """crop_size: the height and width that boxes are resized to
+    """crop_size: the height and width of the result
     layout: the order of the axes of data and of the result
-    method: read between the elements, or the nearest one; halves go up
-    extrapolation_value: the result where a box reaches out of its image
+    method: the interpolation; nearest_neighbor rounds ties up
+    extrapolation_value: the result outside of the image
     out_dtype: the element type of the result; None is that of data
     """
 
@@ -134,30 +134,24 @@ def _crop_and_resize_compute(
     return resampled(grid, out, images.layout, how, beyond)
 
 
-def crop_and_resize(
-    data: Expr,
-    boxes: Expr,
-    box_indices: Expr,
-    crop_size: Sequence[int],
-    layout: str,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    out_dtype: str | None = None,
-) -> Call:
-    """Boxes of images, resized to one size."""
-    return CROP_AND_RESIZE(
-        data, boxes, box_indices, crop_size, layout, method, extrapolation_value, out_dtype
-    )
+crop_and_resize = helper(
+    "image.crop_and_resize",
+    "Crop boxes of images and resize them.",
+    ("data", "boxes", "box_indices"),
+    CropAndResizeAttrs,
+    extrapolation_value=0,
+    layout=REQUIRED,
+)
 
 
 CROP_AND_RESIZE = define(
     "image.crop_and_resize",
-    doc="Boxes of images, resized so that the corners of a box are the centres of the corner "
-    "elements; integers are computed in float64 and rounded, halves to even. An index that names "
-    "no image is clamped.",
+    doc="Boxes of images, resized so that the corners of a box are the centers of the corner "
+    "elements; integers are computed in float64 and rounded, ties to even. Image indices are "
+    "clamped.",
     arguments=[
         ("data", "images"),
-        ("boxes", "top, left, bottom and right of each box, as shares of the image"),
+        ("boxes", "top, left, bottom and right of each box, as fractions of the image"),
         ("box_indices", "the image of each box, integers"),
     ],
     attrs=CropAndResizeAttrs,

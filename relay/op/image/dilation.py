@@ -1,4 +1,4 @@
-"""Grey-scale dilation: the highest point that a shape reaches when it is moved over an image."""
+"""Grayscale morphological dilation."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from relay.op.site import NUMERIC, Site, better_known
 @attrs
 class Dilation2DAttrs(WindowAttrs):
     """strides: the distance between windows
-    padding: how far windows reach out of data; for each axis, or before each and then after each
+    padding: for each axis, or before and then after each
     dilations: the distance between the elements of a window
     data_layout: the order of the axes of data and of the result
     kernel_layout: the order of the axes of weight
-    out_dtype: the element type that is computed with; None is that of data
+    out_dtype: the element type of the computation and the result; None is that of data
     """
 
     axes: ClassVar[int] = 2
@@ -54,7 +54,7 @@ class Dilation2DAttrs(WindowAttrs):
 
     @property
     def dilation(self) -> tuple[int, ...]:
-        """What other windows call it."""
+        """The same, under the name that windows use."""
         return self.dilations
 
 
@@ -122,7 +122,7 @@ def _dilation2d_compute(
 
 dilation2d = helper(
     "image.dilation2d",
-    "The greatest sum of an element of a window and its weight; sizes may be one number.",
+    "The maximum of each window plus the weight.",
     ("data", "weight"),
     Dilation2DAttrs,
     padding=(0, 0),
@@ -132,8 +132,8 @@ dilation2d = helper(
 
 DILATION2D = define(
     "image.dilation2d",
-    doc="For each window, the greatest sum of an element and the weight at its place; integers "
-    "wrap. Places outside of data do not count; a window without others gives the lowest value.",
+    doc="The maximum of each window plus the weight; integers wrap. Padding does not count; a "
+    "window outside of data gives the lowest value.",
     arguments=[("data", "images"), ("weight", "a window for each channel")],
     attrs=Dilation2DAttrs,
     relation=_dilation2d_type,

@@ -1,4 +1,4 @@
-"""Images, signals and volumes at another resolution."""
+"""Resizing of signals, images and volumes."""
 
 from __future__ import annotations
 
@@ -52,22 +52,21 @@ from relay.op.site import NUMERIC, Relation, Site
 @attrs
 class ResizeAttrs(Attrs):
     """size: the extents of the result along the spatial axes
-    roi: the region that is resized in mode "tf_crop_and_resize", as shares of the axes: where it
-    starts along each, then where it ends along each
+    roi: the region that is resized in mode "tf_crop_and_resize", as fractions of the axes: its
+    starts along all axes, then its ends
     layout: the order of the axes of data and of the result
-    method: read the nearest element, or between the two ("linear") or four ("cubic") nearest along
-    each axis
-    coordinate_transformation_mode: which place of data belongs to an element of the result.
-    "half_pixel" aligns the outer edges of the first and last elements, "align_corners" their
-    centres, "asymmetric" the centres of the first elements; "pytorch_half_pixel" is "half_pixel"
-    but for a single element, which it takes from the first; "tf_half_pixel_for_nn" is "half_pixel"
-    moved by a half, for method nearest_neighbor; "tf_crop_and_resize" aligns centres with `roi`
-    rounding_method: how a place becomes the nearest element; "" is "round" for mode
-    "align_corners" and "floor" for the others; "round" takes halves up
+    method: the interpolation
+    coordinate_transformation_mode: the position in data of an element of the result. "half_pixel"
+    aligns the outer edges of the first and last elements, "align_corners" their centers,
+    "asymmetric" the centers of the first elements; "pytorch_half_pixel" is "half_pixel" except for
+    a result of one element, which is the first; "tf_half_pixel_for_nn" is "half_pixel" moved by a
+    half, for method nearest_neighbor; "tf_crop_and_resize" aligns centers with `roi`
+    rounding_method: the rounding of positions for method nearest_neighbor; "" is "round" for mode
+    "align_corners" and "floor" for the others; "round" rounds ties up
     cubic_alpha: the slope of the cubic weights at distance 1
-    cubic_exclude: elements beyond the ends have no weight in method cubic, instead of being those
-    at the ends
-    extrapolation_value: the result at places outside of data, in mode "tf_crop_and_resize"
+    cubic_exclude: in method cubic, elements beyond the ends have no weight, instead of repeating
+    the ends
+    extrapolation_value: the result at positions outside of data, in mode "tf_crop_and_resize"
     out_dtype: the element type of the result; None is that of data
     """
 
@@ -143,7 +142,7 @@ def _require_region(site: Site, known: ResizeAttrs, count: int) -> None:
 def require_elements(
     site: Site, extents: Sequence[Dim], letters: str, wanted: Sequence[Dim] = ()
 ) -> None:
-    """There must be something to read along each axis, where something is wanted."""
+    """Each axis must have elements, unless the result is empty."""
     for extent, letter in zip(extents, letters, strict=True):
         site.require_some(
             extent,
@@ -170,7 +169,7 @@ def resize(
     extrapolation_value: float,
     out_dtype: str | None,
 ) -> np.ndarray:
-    """Axis by axis, each element of the result reads a few of data."""
+    """Interpolate axis by axis."""
     dtype = out_dtype or dtypes.canonical(data.dtype)
     mode, count = coordinate_transformation_mode, len(size)
     letters = "NC" + "".join(c for c in layout if c.isupper() and c not in "NC")
@@ -203,8 +202,8 @@ def resize_compute(
     factors: Sequence[int | None] = (),
     **_: Any,
 ) -> te.Tensor:
-    """Axis by axis; the size is that of the result. `factors` are whole numbers that extents are
-    multiplied by, where that is known: for sizes that a run finds, places are simpler then."""
+    """Interpolate axis by axis to the size of `out`. `factors` are integer scale factors, where
+    known: they simplify the positions for dynamic sizes."""
     mode, images = coordinate_transformation_mode, view(data, layout)
     spatial = spatial_axes(layout)
     cropping = mode == "tf_crop_and_resize"
@@ -237,7 +236,7 @@ def resize_compute(
 
 resize1d = helper(
     "image.resize1d",
-    "Signals at another resolution.",
+    "Resize signals.",
     ("data",),
     Resize1DAttrs,
     rounding_method="",
@@ -258,7 +257,7 @@ def resize2d(
     extrapolation_value: float = 0.0,
     out_dtype: str | None = None,
 ) -> Call:
-    """Images at another resolution, which may be a tensor of two integers."""
+    """Resize images; the size may be a tensor of two integers."""
     rest = (
         layout,
         method,
@@ -288,7 +287,7 @@ def resize3d(
     extrapolation_value: float = 0.0,
     out_dtype: str | None = None,
 ) -> Call:
-    """Volumes at another resolution."""
+    """Resize volumes."""
     return RESIZE3D(
         data,
         per_axis(size, 3),
@@ -304,11 +303,11 @@ def resize3d(
     )
 
 
-_DOC = "{} at another resolution. Integers are computed in float64 and rounded, halves to even."
+_DOC = "Resize {}. Integers are computed in float64 and rounded, ties to even."
 
 RESIZE1D = define(
     "image.resize1d",
-    doc=_DOC.format("Signals"),
+    doc=_DOC.format("signals"),
     arguments=[("data", "signals")],
     attrs=Resize1DAttrs,
     relation=resize_type("W"),
@@ -344,7 +343,7 @@ RESIZE1D = define(
 
 
 def _images() -> list[Sample]:
-    """Every method with every mode, smaller along one axis and larger along the other."""
+    """Every method in every mode, reducing one axis and enlarging the other."""
     modes = (
         "half_pixel",
         "align_corners",
@@ -369,7 +368,7 @@ def _images() -> list[Sample]:
 
 RESIZE2D = define(
     "image.resize2d",
-    doc=_DOC.format("Images"),
+    doc=_DOC.format("images"),
     arguments=[("data", "images")],
     attrs=Resize2DAttrs,
     relation=resize_type("HW"),
@@ -403,7 +402,7 @@ RESIZE2D = define(
 
 RESIZE3D = define(
     "image.resize3d",
-    doc=_DOC.format("Volumes"),
+    doc=_DOC.format("volumes"),
     arguments=[("data", "volumes")],
     attrs=Resize3DAttrs,
     relation=resize_type("DHW"),

@@ -14,10 +14,10 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import Body, Indices, Shape, folded, size, without
+from relay.op.building.helper import helper
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
 from relay.op.facts import Precision
@@ -466,16 +466,14 @@ def _lrn_compute(
     return te.compute(out.shape, element)
 
 
-def lrn(
-    data: Expr,
-    size: int = 5,
-    axis: int = 1,
-    bias: float = 2,
-    alpha: float = 1e-5,
-    beta: float = 0.75,
-) -> Call:
-    """Local response normalization: data divided by a power of the mean square of neighbours."""
-    return LRN(data, size, axis, bias, alpha, beta)
+lrn = helper(
+    "nn.lrn",
+    "Local response normalization: data divided by a power of the mean square of neighbours.",
+    ("data",),
+    LRNAttrs,
+    bias=2,
+    alpha=1e-05,
+)
 
 
 LRN = define(

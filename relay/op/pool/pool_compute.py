@@ -1,8 +1,8 @@
-"""Pools as tensor expressions: one reduction over the window of each element of the result.
+"""Pooling as tensor expressions: a reduction over the window of each element.
 
-pad[n, c, y]    =  data[n, c, y - before], or what does not count: the lowest value, or 0
+pad[n, c, y]    =  data[n, c, y - before], or padding: the lowest value, or 0
 pool[n, c, y]   =  max(pad[n, c, y * stride + k * step])
-mean[n, c, y]   =  sum(pad[n, c, y * stride + k * step]) / how many of them lie in data
+mean[n, c, y]   =  sum(pad[n, c, y * stride + k * step]) / the number of elements in data
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from relay.op.building.scalars import divide, wide
 from relay.op.building.views import Place, View, along, extent_in, fill, laid_out, place_in, view
 from relay.op.building.window import pad_pairs
 
-# --- windows that slide ------------------------------------------------------------------------
+# --- sliding windows ----------------------------------------------------------------------------
 
 
 @frozen
 class Slide:
-    """How windows slide along an axis."""
+    """The sliding windows of an axis."""
 
     size: int
     stride: int
     step: int
     before: int
     after: int
-    sticks_out: bool  # whether the last window may end beyond the padding
+    ceil_mode: bool  # whether the last window may end beyond the padding
 
     def start(self, position: te.Expr) -> te.Expr:
-        """Where the window of a position begins; data begins at 0."""
+        """The start of a window relative to data."""
         return position * self.stride - self.before
 
     def counted(self, position: te.Expr, positions: te.Expr, extent: te.Expr) -> te.Expr:
-        """How many elements of a window lie in data of that extent."""
+        """The number of elements of a window in data of that extent."""
         start = self.start(position)
         first, last = te.index(0), te.index(self.size)
         if self.before:
             first = te.maximum(-(start // self.step), 0)
-        may_end_outside = bool(self.after) or self.sticks_out
+        may_end_outside = bool(self.after) or self.ceil_mode
         if may_end_outside and not _is_true(self.reach(positions) <= extent):
             last = te.minimum((extent - 1 - start) // self.step + 1, self.size)
         return te.maximum(last - first, 0)
 
     def reach(self, positions: te.Expr) -> te.Expr:
-        """Where the last window ends."""
+        """The end of the last window."""
         return self.start(positions - 1) + ((self.size - 1) * self.step + 1)
 
 
@@ -63,7 +63,7 @@ def slides(
     ceil_mode: bool,
     layout: str,
 ) -> dict[str, Slide]:
-    """How windows slide, for each spatial axis."""
+    """The sliding windows of each spatial axis."""
     letters, pads = spatial_axes(layout), pad_pairs(padding, len(pool_size))
     return {
         letter: Slide(size, stride, step, before, after, ceil_mode)
@@ -80,12 +80,11 @@ def _is_true(condition: te.Expr) -> bool:
 def window_elements(
     data: View, axes: Mapping[str, Slide], out: te.Spec, target: Layout, value: te.Scalar
 ) -> tuple[Callable[[Place], te.Expr], tuple[te.Axis, ...]]:
-    """The elements of the window of a place, and the axes that run through them. Around data
-    stands `value`."""
+    """The elements of the window of a place, and the reduction axes over it; padding is `value`."""
     extents = {}
     for letter, slide in axes.items():
         extents[letter] = data.extent(letter) + (slide.before + slide.after)
-        if slide.sticks_out:
+        if slide.ceil_mode:
             end = slide.reach(extent_in(target, out.shape, letter)) + slide.before
             extents[letter] = te.maximum(extents[letter], end)
     starts = {letter: slide.before for letter, slide in axes.items()}
@@ -109,7 +108,7 @@ def max_pool(
     out_layout: str,
     **windows: Any,
 ) -> te.Tensor:
-    """The greatest element of each window."""
+    """The maximum of each window."""
     axes = slides(layout=layout, **windows)
     target = read_layout(out_layout or layout)
     lowest = te.lowest(data.dtype)
@@ -147,7 +146,7 @@ def counted(
     target: Layout,
     count_include_pad: bool,
 ) -> te.Expr:
-    """How many elements of the window of a place count; 1 if there are none."""
+    """The number of elements that count in the window of a place; at least 1."""
     total: te.Expr = te.index(1)
     for letter, slide in axes.items():
         extent, positions = data.extent(letter), extent_in(target, shape, letter)
@@ -159,7 +158,7 @@ def counted(
 
 
 def sum_dtype(dtype: str, count: int | None) -> str:
-    """The type that so many elements are added up in without overflow, as far as there is one."""
+    """The type to add up `count` elements in without overflow, as far as possible."""
     if dtypes.is_float(dtype):
         return wide(dtype)
     if count is not None and count <= 2**15 and te.width(dtype) <= 16:
@@ -167,7 +166,7 @@ def sum_dtype(dtype: str, count: int | None) -> str:
     return "uint64" if dtype in dtypes.UNSIGNED else "int64"
 
 
-# --- windows that cut data evenly --------------------------------------------------------------
+# --- adaptive windows ------------------------------------------------------------------------
 
 
 @frozen
@@ -180,7 +179,7 @@ class Segments:
 
     @property
     def even(self) -> te.Expr | None:
-        """The length of all windows, where it is known to be the same and they do not overlap."""
+        """The length of all windows, if it is known to be the same without overlap."""
         if self.extent == self.count:
             return te.index(1)
         is_even = te.equal(self.extent % self.count, 0) == te.const(True, "bool")
@@ -188,7 +187,7 @@ class Segments:
 
     @property
     def longest(self) -> te.Expr:
-        """No window is longer."""
+        """An upper bound of the lengths."""
         length = (self.extent + self.count - 1) // self.count + 1
         return te.minimum(length, self.extent) if self.even is None else self.even
 
@@ -208,8 +207,8 @@ class Segments:
 def _segments(
     data: te.Tensor, out: te.Spec, layout: str, out_layout: str, value: te.Scalar
 ) -> tuple[Callable[[Place], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout]:
-    """The elements of the window of a place, or `value` where it is shorter than others; how
-    windows cut each axis, the axes that run through them, and the layout of the result."""
+    """The elements of the window of a place, padded by `value`; the segments of each axis, the
+    reduction axes, and the layout of the result."""
     images, target = view(data, layout), read_layout(out_layout or layout)
     cuts = {
         letter: Segments(images.extent(letter), extent_in(target, out.shape, letter))
@@ -234,7 +233,7 @@ def _segments(
 def adaptive_max_pool(
     data: te.Tensor, out: te.Spec, layout: str, out_layout: str, **_: Any
 ) -> te.Tensor:
-    """The greatest element of each window."""
+    """The maximum of each window."""
     lowest = te.lowest(data.dtype)
     element, _cuts, taps, target = _segments(data, out, layout, out_layout, lowest)
     return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
@@ -256,7 +255,7 @@ def adaptive_avg_pool(
     return fill(out.shape, target, mean, "mean")
 
 
-# --- where the greatest elements stand ---------------------------------------------------------
+# --- positions of maxima ----------------------------------------------------------------------
 
 
 def max_pool_positions(
@@ -266,11 +265,11 @@ def max_pool_positions(
     out_layout: str,
     **windows: Any,
 ) -> te.Tensor:
-    """The place of the first greatest element of each window in its channel."""
+    """The position of the first maximum of each window in its channel."""
     axes = slides(layout=layout, **windows)
     images, target = view(data, layout), read_layout(out_layout or layout)
     extents = [images.extent(letter) for letter in axes]
-    first = _first_greatest(
+    first = _first_maximum(
         images,
         axes,
         _taps(axes),
@@ -285,7 +284,7 @@ def max_pool_positions(
     )
 
 
-def _first_greatest(
+def _first_maximum(
     images: View,
     axes: Mapping[str, Slide],
     taps: Mapping[str, te.Axis],
@@ -293,8 +292,8 @@ def _first_greatest(
     target: Layout,
     number_of: Callable[[Mapping[str, te.Expr]], te.Expr],
 ) -> te.Tensor:
-    """The number of the first greatest element of each window, by the place where it stands; the
-    highest one where a window holds nothing of data."""
+    """The number of the first maximum of each window; the highest int64 for a window outside of
+    data."""
 
     def greatest(*i: te.Expr) -> tuple[te.Expr, ...]:
         place = place_in(target, i, shape)
@@ -304,7 +303,7 @@ def _first_greatest(
             inside += [where[letter] >= 0, where[letter] < images.extent(letter)]
         exists = te.every(*inside)
         value = images.at(N=place["N"], C=place["C"], **where)
-        # what lies outside of data ties with the lowest values in it, but never comes first
+        # padding ties with the lowest values of data, but never comes first
         return te.argmax(
             te.select(exists, value, te.lowest(value.dtype)),
             te.select(exists, number_of(where), te.highest("int64")),
@@ -326,13 +325,12 @@ def max_pool_gradient(
     out_layout: str,
     **windows: Any,
 ) -> te.Tensor:
-    """All of the gradient of a window goes to its first greatest element: the number of that
-    element is found first."""
+    """The gradient of a window goes to its first maximum."""
     axes = slides(layout=layout, **windows)
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     taps = _taps(axes)
     number = _number(taps, axes)
-    first = _first_greatest(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
+    first = _first_maximum(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
     numbers = View(first, grad.layout)
 
     def share(place: Place, tap: te.Expr) -> te.Expr:
@@ -350,7 +348,7 @@ def avg_pool_gradient(
     count_include_pad: bool,
     **windows: Any,
 ) -> te.Tensor:
-    """The gradient of a window is divided among its elements."""
+    """The gradient of a window is divided evenly among its elements."""
     axes = slides(layout=layout, **windows)
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     dtype = wide(out.dtype)
@@ -370,8 +368,8 @@ def _shared(
     out: te.Spec,
     layout: str,
 ) -> te.Tensor:
-    """For each element of data the sum of its shares in the windows that hold it. The windows are
-    numbered by which of their elements it is."""
+    """The sum over the windows that contain an element; a window is numbered by the position of the
+    element in it."""
     taps = _taps(axes)
     number = _number(taps, axes)
     dtype = wide(out.dtype)
@@ -399,6 +397,6 @@ def _taps(axes: Mapping[str, Slide]) -> dict[str, te.Axis]:
 
 
 def _number(taps: Mapping[str, te.Axis], axes: Mapping[str, Slide]) -> te.Expr:
-    """Which element of the window it is, counted row by row."""
+    """The row-major position in the window."""
     sizes = [te.index(slide.size) for slide in axes.values()]
     return elements.position(list(taps.values()), sizes)

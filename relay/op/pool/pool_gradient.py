@@ -1,4 +1,4 @@
-"""How the elements of data share in the gradient of a pool."""
+"""Gradients of pooling with respect to its input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from relay.op.site import FLOATING, Site
 
 
 def _gradient_type(site: Site) -> Type | None:
-    """The type of data; the gradient has that of the pool."""
+    """The type of data; the gradient has the type of the pool."""
     site.require_elements(1, FLOATING)
     if (pooled := pooled_type(site, "HW", 1)) is None:
         return None
@@ -46,7 +46,7 @@ def _shared(
     out_layout: str,
     **known: Any,
 ) -> np.ndarray:
-    """The sum over the windows of what each element has of their gradient."""
+    """The sum of the shares of each element in the gradients of its windows."""
     letters = "NC" + spatial_axes(layout)
     x = unblocked(data, layout, letters)
     parts = share(unblocked(out_grad, out_layout or layout, letters), x)
@@ -58,7 +58,7 @@ def _shared(
 def max_pool_gradient(
     out_grad: np.ndarray, data: np.ndarray, layout: str, out_layout: str, **known: Any
 ) -> Any:
-    """All of it goes to the first greatest element of the window."""
+    """The gradient of a window goes to its first maximum."""
 
     def share(grad: np.ndarray, x: np.ndarray) -> np.ndarray:
         view = pool_windows(x, limits(x.dtype)[0], **known)
@@ -81,7 +81,7 @@ def avg_pool_gradient(
     count_include_pad: bool,
     **known: Any,
 ) -> Any:
-    """Each element of the window has the same part of it."""
+    """The gradient of a window is divided evenly among its elements."""
 
     def share(grad: np.ndarray, x: np.ndarray) -> np.ndarray:
         part = grad / counted(x.shape[2:], count_include_pad, **known).astype(grad.dtype)
@@ -107,7 +107,7 @@ max_pool2d_grad = helper(
 MAX_POOL2D_GRAD = define(
     "nn.max_pool2d_grad",
     doc="The gradient of `nn.max_pool2d` with respect to its input: that of a window goes to its "
-    "greatest element, the first of several.",
+    "first maximum.",
     arguments=_ARGUMENTS,
     attrs=MaxPool2DAttrs,
     relation=_gradient_type,

@@ -1,4 +1,4 @@
-"""Quantised networks: operators on integers that stand for real numbers, as `relay.qnn`."""
+"""Quantised networks: operators on quantized integers, as `relay.qnn`."""
 
 from relay.op.qnn import op as op
 

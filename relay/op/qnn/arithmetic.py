@@ -1,6 +1,7 @@
-"""Sums, differences and products of integers that stand for real numbers, with broadcasting; and
-tensors of such integers joined. All is computed with integers, where halves go up, unless
-`compute_dtype` says float32: then results are those of `dequantize`, the operation, and `quantize`.
+"""Quantized add, subtract and multiply with broadcasting, and concatenate.
+
+They are computed with integers, where ties round up, unless `compute_dtype` is float32: then the
+results are those of `dequantize`, the operation, and `quantize`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from relay.op.building.elements import Indices, stretched_index
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.convert import rescaled, rescaled_tensor
-from relay.op.qnn.fixed_point import centred, saturated, scaled, times
+from relay.op.qnn.fixed_point import centered, saturated, scaled, times
 from relay.op.qnn.parameters import (
     QUANTIZED,
     SCALE,
@@ -45,15 +46,15 @@ from relay.op.tensor import binary
 from relay.op.tensor.rearrange import JoinAttrs, joined
 from relay.op.tensor.rearrange import concatenate as join
 
-# --- two tensors, element by element -----------------------------------------------------------
+# --- binary operators ------------------------------------------------------------------------
 
 
 @attrs
 class BinaryAttrs(Attrs):
-    """lhs_axis: the axis of lhs that its scale and zero point lie along, if they are vectors
-    rhs_axis: the axis of rhs that its scale and zero point lie along, if they are vectors
-    compute_dtype: "int64" computes with integers; "float32" with real numbers, which are rounded
-        once, halves to the even number; "None" is "int64"
+    """lhs_axis: the axis of lhs that its scale and zero point belong to, if they are per axis
+    rhs_axis: the axis of rhs that its scale and zero point belong to, if they are per axis
+    compute_dtype: "int64" computes with integers; "float32" with dequantized values, rounded once,
+        ties to even; "None" is "int64"
     """
 
     lhs_axis: int = -1
@@ -62,7 +63,7 @@ class BinaryAttrs(Attrs):
 
 
 def _binary_type(site: Site) -> Type | None:
-    """NumPy's broadcasting of lhs and rhs; their element types must agree."""
+    """The broadcast of lhs and rhs; their element types must agree."""
     for index in (0, 1):
         site.require_elements(index, QUANTIZED)
     lhs, rhs = site.tensor(0), site.tensor(1)
@@ -77,9 +78,9 @@ def _binary_type(site: Site) -> Type | None:
     return broadcast_types(site, lhs, rhs) if all(known) else None
 
 
-# Integers and scales of both sides, the new scale -> integers of the new scale.
+# (integers and scales of both operands, output scale) -> integers at the output scale
 Combine = Callable[[Any, Any, Any, Any, Any], Any]
-# Real numbers of both sides -> real numbers.
+# real values of both operands -> real values
 OnReals = Callable[[Any, Any], Any]
 
 
@@ -111,7 +112,7 @@ def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
     ) -> Any:
         if compute_dtype == "float32":
             left, right = (
-                centred(x, spread(zero, x.ndim, axis)).astype(np.float32)
+                centered(x, spread(zero, x.ndim, axis)).astype(np.float32)
                 * spread(scale, x.ndim, axis)
                 for x, scale, zero, axis in (
                     (lhs, lhs_scale, lhs_zero_point, lhs_axis),
@@ -122,8 +123,8 @@ def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
             sums = on_reals(left, right)
             return quantized(sums, output_scale.reshape(()), zero_point, lhs.dtype.name)[0]
         result = combine(
-            centred(lhs, spread(lhs_zero_point, lhs.ndim, lhs_axis)),
-            centred(rhs, spread(rhs_zero_point, rhs.ndim, rhs_axis)),
+            centered(lhs, spread(lhs_zero_point, lhs.ndim, lhs_axis)),
+            centered(rhs, spread(rhs_zero_point, rhs.ndim, rhs_axis)),
             spread(lhs_scale, lhs.ndim, lhs_axis).astype(np.float64),
             spread(rhs_scale, rhs.ndim, rhs_axis).astype(np.float64),
             output_scale.reshape(()).astype(np.float64),
@@ -135,7 +136,7 @@ def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
 
 @frozen
 class _Side:
-    """One of the two tensors, with how its integers stand for numbers."""
+    """A quantized operand: data, scale and zero point."""
 
     data: te.Tensor
     scale: te.Tensor
@@ -143,15 +144,15 @@ class _Side:
     axis: int
 
     def value(self, own: Indices) -> te.Expr:
-        """An integer less its zero point."""
+        """The element minus its zero point."""
         zero = parameter_at(self.zero_point, *channel_of(own, self.axis, self.zero_point))
-        return words.centred(self.data[own], zero)
+        return words.centered(self.data[own], zero)
 
     def real(self, own: Indices) -> te.Expr:
-        """The real number that an integer stands for.
+        """The dequantized element.
 
-        Through its bits: a sum of two of them would be one `fma` otherwise, rounded once less
-        than `dequantize` rounds, and a result next to a half would be another integer.
+        The bitcasts prevent an fma, which would round once less than `dequantize` does: a result
+        near a tie would become another integer.
         """
         scale, zero = (
             parameter_at(p, *channel_of(own, self.axis, p)) for p in (self.scale, self.zero_point)
@@ -166,7 +167,7 @@ class _Side:
         return channel_of(own, self.axis, self.scale)
 
 
-# (lhs, rhs, the new scale) -> the new integer at indices of both sides
+# (lhs, rhs, output scale) -> the integer at indices of both operands
 Combined = Callable[[_Side, _Side, te.Expr], Callable[[Indices, Indices], te.Expr]]
 
 
@@ -179,13 +180,13 @@ def _sum(sign: int) -> Combined:
 
 
 def _rounded(side: _Side, scale: te.Expr) -> Callable[[Indices], te.Expr]:
-    """The integers of one side, rounded to the new scale."""
+    """The integers of an operand, rounded to the output scale."""
     factor = words.factors(channels_of(side.scale), lambda *c: side.scale_at(*c) / scale)
     return lambda own: words.scaled(side.value(own), factor(*side.channel(own)))
 
 
 def _product(lhs: _Side, rhs: _Side, scale: te.Expr) -> Callable[[Indices, Indices], te.Expr]:
-    # both may have channels, along different axes
+    # both may be per axis, along different axes
     count = len(channels_of(lhs.scale))
     factor = words.factors(
         (*channels_of(lhs.scale), *channels_of(rhs.scale)),
@@ -246,8 +247,8 @@ def _define(
         name,
         doc=doc,
         arguments=[
-            ("lhs", "integers that stand for real numbers"),
-            ("rhs", "integers that stand for real numbers"),
+            ("lhs", "quantized integers"),
+            ("rhs", "quantized integers"),
             ("lhs_scale", "the scale of lhs"),
             ("lhs_zero_point", "the zero point of lhs"),
             ("rhs_scale", "the scale of rhs"),
@@ -281,7 +282,8 @@ def _define(
 
 add = _define(
     "qnn.add",
-    "lhs + rhs, as real numbers; with integers each side is rounded to the new scale before.",
+    "lhs + rhs of the real values; with integers each operand is first rounded to the output "
+    "scale.",
     _add,
     _sum(1),
     operator.add,
@@ -289,7 +291,8 @@ add = _define(
 )
 subtract = _define(
     "qnn.subtract",
-    "lhs - rhs, as real numbers; with integers each side is rounded to the new scale before.",
+    "lhs - rhs of the real values; with integers each operand is first rounded to the output "
+    "scale.",
     _subtract,
     _sum(-1),
     operator.sub,
@@ -297,18 +300,19 @@ subtract = _define(
 )
 mul = _define(
     "qnn.mul",
-    "lhs * rhs, as real numbers; the product is rounded once.",
+    "lhs * rhs of the real values; the product is rounded once.",
     _multiply,
     _product,
     operator.mul,
     binary.multiply,
 )
 
-# --- joining -----------------------------------------------------------------------------------
+# --- concatenate
+# -----------------------------------------------------------------------------------
 
 
 def _concatenate_type(site: Site) -> Type | None:
-    """The extents along the axis added up; each part has a scale and a zero point."""
+    """The sum of the extents along the axis; each part has a scale and a zero point."""
     parts, scales, zero_points = (site.tensor_tuple(index) for index in range(3))
     if parts is None or scales is None or zero_points is None:
         return None
@@ -369,9 +373,9 @@ def _concatenate_compute(
 
 concatenate = define(
     "qnn.concatenate",
-    doc="Tensors one after the other along an axis, each rounded to the new scale.",
+    doc="Concatenation along an axis, with each tensor rounded to the output scale.",
     arguments=[
-        ("data", "tensors of integers that stand for real numbers"),
+        ("data", "quantized tensors"),
         ("input_scales", "the scale of each tensor"),
         ("input_zero_points", "the zero point of each tensor"),
         ("output_scale", "the scale of the result"),

@@ -1,4 +1,4 @@
-"""Convolutions of integers that stand for real numbers."""
+"""Quantized convolutions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from relay.op.site import Site
 
 @attrs
 class Conv2DAttrs(dense_conv.Conv2DAttrs):
-    """padding: zero points around data; for each axis, or before each and then after each
+    """padding: zero points around data; for each axis, or before and then after each
     out_dtype: the element type of the sums: int16, int32 or int64
     """
 
@@ -105,7 +105,7 @@ def _conv2d_compute(
             return parameter_at(kernel_zero_point)
         place = place_in(kernel.layout, i, weight.shape)
         row, column = place["O"].whole, place["I"].whole
-        # depthwise, (channels, multiplier): one for each place of both
+        # depthwise, (channels, multiplier): one for each pair
         by_row = te.equal(kernel_zero_point.shape[0], outputs)
         return parameter_at(kernel_zero_point, te.select(by_row, row, row * each + column))
 
@@ -120,7 +120,7 @@ def _conv2d_compute(
 
 conv2d = helper(
     "qnn.conv2d",
-    "A convolution of integers that stand for real numbers.",
+    "A quantized convolution.",
     ("data", "kernel", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
     Conv2DAttrs,
     first=("kernel_size", "channels"),
@@ -130,11 +130,10 @@ conv2d = helper(
 
 CONV2D = define(
     "qnn.conv2d",
-    doc="Each window of data less its zero point, times each output channel of weight less its "
-    "zero point, added up. Outside of data there are zero points. The scale of the result is "
-    "input_scale * kernel_scale.",
+    doc="The convolution of data and weight, each minus its zero point. Padding is the zero point. "
+    "The scale of the result is input_scale * kernel_scale.",
     arguments=[
-        ("data", "images of integers"),
+        ("data", "quantized images"),
         ("weight", "a window of channels for each output channel"),
         *PARAMETERS,
     ],
@@ -220,7 +219,7 @@ def _conv2d_transpose(
     rows, each = whole.shape[:2]
     zero_point = kernel_zero_point
     if zero_point.size > 1:
-        # each group has its rows of the weight, and its output channels
+        # each group has its own rows of the weight and its own output channels
         grouped = np.repeat(zero_point.reshape(groups, each), rows // groups, 0)
         zero_point = grouped.reshape(rows, each, 1, 1)
     return conv_transpose.convolve_transposed(
@@ -251,7 +250,7 @@ def _conv2d_transpose_compute(
         if is_scalar(kernel_zero_point):
             return parameter_at(kernel_zero_point)
         place = place_in(kernel.layout, i, weight.shape)
-        # each group has its rows of the weight, and its output channels
+        # each group has its own rows of the weight and its own output channels
         group, _row = place["I"].divided(rows)
         return parameter_at(kernel_zero_point, group.whole * each + place["O"].whole)
 
@@ -267,7 +266,7 @@ def _conv2d_transpose_compute(
 
 conv2d_transpose = helper(
     "qnn.conv2d_transpose",
-    "A transposed convolution of integers that stand for real numbers.",
+    "A quantized transposed convolution.",
     ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
     Conv2DTransposeAttrs,
     padding=(0, 0),
@@ -276,11 +275,10 @@ conv2d_transpose = helper(
 
 CONV2D_TRANSPOSE = define(
     "qnn.conv2d_transpose",
-    doc="Each element of data less its zero point, times the window that weight less its zero "
-    "point has for the channel, laid out `strides` apart and added up where windows overlap. The "
-    "scale of the result is input_scale * kernel_scale.",
+    doc="The transposed convolution of data and weight, each minus its zero point. The scale of "
+    "the result is input_scale * kernel_scale.",
     arguments=[
-        ("data", "images of integers"),
+        ("data", "quantized images"),
         ("weight", "a window of output channels for each channel"),
         *PARAMETERS,
     ],

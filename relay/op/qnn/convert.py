@@ -1,4 +1,4 @@
-"""Between real numbers and the integers that stand for them."""
+"""quantize, dequantize and requantize."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import widened as widened_element
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.qnn import words
-from relay.op.qnn.fixed_point import Rounding, centred, nearest, saturated, scaled
+from relay.op.qnn.fixed_point import Rounding, centered, nearest, saturated, scaled
 from relay.op.qnn.parameters import (
     QUANTIZED,
     STORED,
@@ -44,7 +44,7 @@ _REALS = Elements("float32 or narrower", frozenset(("float32", "float16", "bfloa
 @attrs
 class QuantizeAttrs(Attrs):
     """out_dtype: the element type of the result
-    axis: the axis that scales and zero points lie along, if they are vectors
+    axis: the axis that scales and zero points belong to, if they are per axis
     """
 
     out_dtype: DType
@@ -52,7 +52,7 @@ class QuantizeAttrs(Attrs):
 
 
 def _conversion(given: Elements, made: Elements) -> Relation:
-    """The shape of data, with elements of another kind."""
+    """The shape of data, with `out_dtype` elements."""
 
     def relation(site: Site) -> Type | None:
         site.require_elements(0, given)
@@ -89,7 +89,7 @@ def _quantize_compute(
 
 quantize = helper(
     "qnn.quantize",
-    "The integers that stand for real numbers.",
+    "Quantize real values to integers.",
     ("data", "output_scale", "output_zero_point"),
     QuantizeAttrs,
     first=("axis",),
@@ -101,12 +101,12 @@ _SPECIAL: Final = np.array([np.nan, np.inf, -np.inf, 1.25, 1.75, -0.75], "float3
 
 QUANTIZE = define(
     "qnn.quantize",
-    doc="round(data / output_scale) + output_zero_point, where halves go to the even number. "
-    "Numbers outside of the element type become the end they are beyond, NaN becomes 0.",
+    doc="round(data / output_scale) + output_zero_point, saturating; ties round to even, NaN "
+    "becomes 0.",
     arguments=[
-        ("data", "real numbers"),
-        ("output_scale", "the distance between neighbouring integers"),
-        ("output_zero_point", "the integer that stands for 0"),
+        ("data", "the input"),
+        ("output_scale", "the scale"),
+        ("output_zero_point", "the zero point"),
     ],
     attrs=QuantizeAttrs,
     relation=_conversion(_REALS, STORED),
@@ -133,7 +133,7 @@ def _dequantize(
     data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, out_dtype: str, axis: int
 ) -> Any:
     scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
-    return convert(centred(data, zero_point).astype(np.float32) * scale, out_dtype)[0]
+    return convert(centered(data, zero_point).astype(np.float32) * scale, out_dtype)[0]
 
 
 def _dequantize_compute(
@@ -153,7 +153,7 @@ def _dequantize_compute(
 
 dequantize = helper(
     "qnn.dequantize",
-    "The real numbers that integers stand for.",
+    "Dequantize integers to real values.",
     ("data", "input_scale", "input_zero_point"),
     QuantizeAttrs,
     first=("axis",),
@@ -165,9 +165,9 @@ DEQUANTIZE = define(
     "qnn.dequantize",
     doc="input_scale * (data - input_zero_point), computed in float32.",
     arguments=[
-        ("data", "integers that stand for real numbers"),
-        ("input_scale", "the distance between neighbouring integers"),
-        ("input_zero_point", "the integer that stands for 0"),
+        ("data", "quantized integers"),
+        ("input_scale", "the scale"),
+        ("input_zero_point", "the zero point"),
     ],
     attrs=QuantizeAttrs,
     relation=_conversion(SUMS, FLOATING),
@@ -190,9 +190,9 @@ DEQUANTIZE = define(
 
 @attrs
 class RequantizeAttrs(Attrs):
-    """axis: the axis that scales and zero points lie along, if they are vectors
-    rounding: where halves go: "UPWARD" to plus infinity, "TONEAREST" away from zero, "TOEVEN" to
-        the even number, for which `compute_dtype` must be a float; "None" is "UPWARD"
+    """axis: the axis that scales and zero points belong to, if they are per axis
+    rounding: of ties: "UPWARD" towards plus infinity, "TONEAREST" away from zero, "TOEVEN" to even,
+        for which `compute_dtype` must be a float; "None" is "UPWARD"
     compute_dtype: "int64" multiplies by the quotient of the scales in fixed point, "float32" and
         "float64" in that type; "None" is "int64"
     out_dtype: the element type of the result; None is that of data
@@ -213,11 +213,11 @@ _ROUNDINGS: Final[dict[str, Rounding]] = {
 
 
 def _requantize_type(site: Site) -> Type | None:
-    """The shape of data, with integers."""
+    """The shape of data, with integer elements."""
     site.require_elements(0, SUMS)
     site.require(
         site.attrs.rounding != "TOEVEN" or site.attrs.compute_dtype.startswith("float"),
-        "halves go to the even number in floating point only",
+        "ties round to even in floating point only",
         'compute_dtype = "float32" or "float64"',
         f'compute_dtype = "{site.attrs.compute_dtype}"',
     )
@@ -251,7 +251,7 @@ def _requantize(
     if compute is None:
         return rescaled(data, scale, zero_point, new_scale, new_zero_point, result, how)
     factor = scale.astype(compute) / new_scale.astype(compute)
-    product = centred(data, zero_point).astype(compute) * factor
+    product = centered(data, zero_point).astype(compute) * factor
     return convert(nearest(product, how).astype(np.float64) + new_zero_point, result)[0]
 
 
@@ -264,9 +264,9 @@ def rescaled(
     dtype: str,
     rounding: Rounding = "UPWARD",
 ) -> Any:
-    """Integers that stand, with a new scale and zero point, for the numbers data stands for."""
+    """Integers requantized to a new scale and zero point."""
     factor = scale.astype(np.float64) / new_scale.astype(np.float64)
-    return saturated(scaled(centred(data, zero_point), factor, rounding) + new_zero_point, dtype)
+    return saturated(scaled(centered(data, zero_point), factor, rounding) + new_zero_point, dtype)
 
 
 def _requantize_compute(
@@ -299,14 +299,14 @@ def _requantize_compute(
         old, new = (te.cast(parameter_at(p, *channel), compute_dtype) for p in scales)
         return old / new
 
-    # worked out once for a channel, and not for every element
+    # computed once per channel
     factors = te.compute(channels_of(*scales), quotient, "factor")
 
     def element(*i: te.Expr) -> te.Expr:
         zero, new_zero = (parameter_at(p, *channel_of(i, axis, p)) for p in zero_points)
         factor = factors[places(factors.shape, channel_of(i, axis, *scales))]
         product = distance(data[i], zero, compute_dtype) * factor
-        # what float32 cannot add exactly is far outside of 16 bits
+        # sums that float32 cannot represent exactly saturate anyway
         sums = compute_dtype if te.width(out.dtype) <= 16 else "float64"
         whole = te.cast(_nearest(product, how), sums)
         return te.cast(whole + te.cast(new_zero, sums), out.dtype)
@@ -349,7 +349,7 @@ def rescaled_tensor(
         if te.width(data.dtype) > 32:
             found = words.scaled_long(words.difference(data[i], zero), own, rounding)
         else:
-            found = words.scaled(words.centred(data[i], zero), own, rounding)
+            found = words.scaled(words.centered(data[i], zero), own, rounding)
         return words.saturated(found + te.cast(new_zero, "int64"), out.dtype)
 
     return te.compute(out.shape, element)
@@ -357,7 +357,7 @@ def rescaled_tensor(
 
 requantize = helper(
     "qnn.requantize",
-    "Integers that stand for the same real numbers with another scale and zero point.",
+    "Requantize to another scale and zero point.",
     ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
     RequantizeAttrs,
     out_dtype="int8",
@@ -369,10 +369,10 @@ _LARGE: Final = Tensor((9,), "int32", -(2**31), 2**31)
 
 REQUANTIZE = define(
     "qnn.requantize",
-    doc="round((data - input_zero_point) * input_scale / output_scale) + output_zero_point. "
-    "Numbers outside of the element type become the end they are beyond.",
+    doc="round((data - input_zero_point) * input_scale / output_scale) + output_zero_point, "
+    "saturating.",
     arguments=[
-        ("data", "integers that stand for real numbers"),
+        ("data", "quantized integers"),
         ("input_scale", "the scale of data"),
         ("input_zero_point", "the zero point of data"),
         ("output_scale", "the scale of the result"),

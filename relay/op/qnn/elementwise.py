@@ -1,7 +1,7 @@
-"""Functions of real numbers, on the integers that stand for them.
+"""Quantized elementwise functions and softmax.
 
-Each is computed in float64 and rounded once, so that for integers of 8 bits it is a table of 256
-entries; `leaky_relu`, which only scales, is computed with integers unless it is told otherwise.
+Each is computed in float64 and rounded once; for 8-bit integers it is a table of 256 entries.
+`leaky_relu`, which only scales, is computed with integers by default.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from relay.op.nn.activation import SoftmaxAttrs, exact_softmax
 from relay.op.nn.activation import softmax as real_softmax
 from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, sample
 from relay.op.qnn import words
-from relay.op.qnn.fixed_point import centred, saturated, scaled
+from relay.op.qnn.fixed_point import centered, saturated, scaled
 from relay.op.qnn.parameters import (
     QUANTIZED,
     affine,
@@ -38,7 +38,7 @@ from relay.op.site import Site
 from relay.op.tensor import unary
 
 _ARGUMENTS = [
-    ("x", "integers that stand for real numbers"),
+    ("x", "quantized integers"),
     ("scale", "the scale of x"),
     ("zero_point", "the zero point of x"),
     ("output_scale", "the scale of the result"),
@@ -55,7 +55,7 @@ def _unary_type(site: Site) -> Type | None:
 
 
 def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of real numbers, for the integers that stand for them."""
+    """The reference of a function on quantized integers."""
 
     def reference(
         x: np.ndarray,
@@ -74,11 +74,11 @@ def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
     return reference
 
 
-# --- one element at a time ---------------------------------------------------------------------
+# --- elementwise -----------------------------------------------------------------------------
 
 
 def _samples(scale: float, output_scale: float, **known: Any) -> list[Sample]:
-    """All that 8 bits can hold, and less."""
+    """All 8-bit values, and a few wider ones."""
     usual = *affine(scale, -5), *affine(output_scale, 7)
     plain = *affine(scale, 0), *affine(output_scale, 0)
     fine = *affine(scale / 9, 0), *affine(output_scale / 9, -3)
@@ -92,7 +92,7 @@ def _samples(scale: float, output_scale: float, **known: Any) -> list[Sample]:
 
 
 def _element_by_element(function: Function) -> Compute:
-    """A function of real numbers; integers of 8 bits look it up in a table of all of them."""
+    """The compute of a function; 8-bit integers use a lookup table."""
 
     def compute(
         x: te.Tensor,
@@ -190,8 +190,8 @@ abs_ = _define("abs", "The absolute value.", unary.abs_, te.absolute, 0.05, 0.03
 @attrs
 class LeakyReluAttrs(Attrs):
     """alpha: the slope below 0
-    compute_dtype: "int64" computes with integers; "float32" with real numbers, which are rounded
-        once, halves to the even number; "None" is "int64"
+    compute_dtype: "int64" computes with integers; "float32" with dequantized values, rounded once,
+        ties to even; "None" is "int64"
     """
 
     alpha: float = 0.25
@@ -207,7 +207,7 @@ def _leaky_relu(
     alpha: float,
     compute_dtype: str,
 ) -> Any:
-    values = centred(x, zero_point.reshape(()))
+    values = centered(x, zero_point.reshape(()))
     if compute_dtype == "float32":
         numbers = values.astype(np.float32) * scale.reshape(())
         bent = np.where(numbers < 0, numbers * np.float32(alpha), numbers)
@@ -246,7 +246,7 @@ def _leaky_relu_compute(
     above, below = words.factors((), quotient), words.factors((), lambda: quotient() * alpha)
 
     def element(*i: te.Expr) -> te.Expr:
-        value = words.centred(x[i], parameter_at(zero_point))
+        value = words.centered(x[i], parameter_at(zero_point))
         found = te.select(value < 0, words.scaled(value, below()), words.scaled(value, above()))
         shifted = found + te.cast(parameter_at(output_zero_point), "int64")
         return words.saturated(shifted, out.dtype)
@@ -263,18 +263,18 @@ def leaky_relu(
     output_zero_point: Expr,
     compute_dtype: str = "None",
 ) -> Call:
-    """Numbers below 0 times `alpha`, the others as they are."""
+    """The input, with negative values multiplied by `alpha`."""
     parameters = input_scale, input_zero_point, output_scale, output_zero_point
     return LEAKY_RELU(x, *parameters, alpha=alpha, compute_dtype=compute_dtype)
 
 
 LEAKY_RELU = define(
     "qnn.leaky_relu",
-    doc="Numbers below 0 times alpha, the others as they are. The quotient of the scales, and its "
-    "product with alpha, are multiplied in fixed point, and halves go up, unless `compute_dtype` "
-    "says otherwise.",
+    doc="The input, with negative values multiplied by alpha. The quotient of the scales, and its "
+    "product with alpha, are multiplied in fixed point, with ties rounded up, unless "
+    "`compute_dtype` is float32.",
     arguments=[
-        ("data", "integers that stand for real numbers"),
+        ("data", "quantized integers"),
         ("input_scale", "the scale of data"),
         ("input_zero_point", "the zero point of data"),
         ("output_scale", "the scale of the result"),

@@ -1,14 +1,14 @@
-"""Integers times real factors, in integer arithmetic that is the same on every machine.
+"""Fixed-point multiplication of integers by real factors, with identical results on every target.
 
-A factor becomes a multiplier of 31 bits and a power of two. The product of the multiplier and an
-integer of 32 bits has 64 bits, and is rounded once, when the power of two is shifted out.
+A factor is a 31-bit multiplier and a power of two. The product of the multiplier and a 32-bit
+integer has 64 bits; it is rounded once, by the shift.
 
     0.3 = 0.6 * 2**-1 ~ 1288490189 * 2**(-1 - 31)
 
-    UPWARD         halves go towards plus infinity:     1.5 -> 2     -1.5 -> -1
-    TONEAREST      halves go away from zero:            1.5 -> 2     -1.5 -> -2
+    UPWARD         ties towards plus infinity:          1.5 -> 2     -1.5 -> -1
+    TONEAREST      ties away from zero:                 1.5 -> 2     -1.5 -> -2
 
-What is computed in floats may also round TOEVEN, as processors do: 1.5 -> 2, 2.5 -> 2.
+Floating-point computation may also round TOEVEN: 1.5 -> 2, 2.5 -> 2.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from relay.op.building.numerics import limits
 Rounding = Literal["UPWARD", "TONEAREST", "TOEVEN"]
 
 
-def centred(data: np.ndarray, zero_point: np.ndarray) -> Any:
-    """The difference of data and its zero point, (1, *shape); nothing overflows.
+def centered(data: np.ndarray, zero_point: np.ndarray) -> Any:
+    """Data minus its zero point, (1, *shape), without overflow.
 
-    What has 64 bits goes on as Python's integers. The axis in front keeps scalars arrays: NumPy
-    would make plain numbers of them, which have other rules.
+    64-bit integers become Python integers. The leading axis keeps scalars arrays, as NumPy scalars
+    promote differently.
     """
     wide = object if data.dtype.itemsize > 4 else np.int64
     return data[None].astype(wide) - zero_point.astype(wide)
@@ -42,7 +42,7 @@ def multiplier_and_exponent(factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def times(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """The product of integers; nothing overflows."""
+    """The product of integers, without overflow."""
     fits = _size(lhs) * _size(rhs) < 2**63
     return lhs * rhs if fits else lhs.astype(object) * rhs
 
@@ -52,9 +52,9 @@ def _size(values: np.ndarray) -> int:
 
 
 def scaled(values: np.ndarray, factor: np.ndarray, rounding: Rounding = "UPWARD") -> Any:
-    """Integers, as `centred` gives them, times a factor; rounded once."""
+    """Integers from `centered` times a factor, rounded once."""
     multiplier, exponent = multiplier_and_exponent(factor)
-    if (exponent > 29).any():  # what comes out may have more than 64 bits
+    if (exponent > 29).any():  # the result may exceed 64 bits
         values = values.astype(object)
     product = times(values, multiplier)
     if rounding == "TONEAREST":
@@ -64,7 +64,7 @@ def scaled(values: np.ndarray, factor: np.ndarray, rounding: Rounding = "UPWARD"
 
 
 def _halved(values: np.ndarray, count: np.ndarray) -> Any:
-    """Integers divided by two `count` times, rounded once; halves go up."""
+    """Integers divided by 2**count, with ties rounded up."""
     before_last = count - 1
     # shifts of NumPy by 64 bits or more leave the sign
     doubled = (values << np.maximum(-before_last, 0)) >> np.maximum(before_last, 0)
@@ -72,7 +72,7 @@ def _halved(values: np.ndarray, count: np.ndarray) -> Any:
 
 
 def nearest(values: np.ndarray, rounding: Rounding) -> Any:
-    """Whole floats next to floats."""
+    """Floats rounded to integers."""
     if rounding == "TOEVEN":
         return np.rint(values)
     size = np.abs(values) if rounding == "TONEAREST" else values
@@ -82,6 +82,6 @@ def nearest(values: np.ndarray, rounding: Rounding) -> Any:
 
 
 def saturated(values: np.ndarray, dtype: str) -> Any:
-    """Integers (1, *shape) as elements of `dtype`; what is outside becomes the end it is beyond."""
+    """Integers (1, *shape) saturated to `dtype`."""
     target = dtypes.to_numpy(dtype)
     return np.clip(values, *limits(target)).astype(target)[0]

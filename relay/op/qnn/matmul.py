@@ -1,4 +1,4 @@
-"""Matrix products of integers that stand for real numbers."""
+"""Quantized matrix products."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DenseAttrs(matmul.DenseAttrs):
 
 
 def _dense_type(record: OpDef) -> Relation:
-    """The relation of a product of real numbers, and what scales and zero points must be."""
+    """The relation of the float operator, and of scales and zero points."""
 
     def relation(site: Site) -> Type | None:
         assert record.relation is not None
@@ -89,15 +89,15 @@ def _dense_compute(
 
 dense = helper(
     "qnn.dense",
-    "A fully connected layer of integers that stand for real numbers.",
+    "A quantized dense layer.",
     ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
     DenseAttrs,
 )
 
 
 _DENSE_DOC = (
-    "data less its zero point, times the transpose of weight less its zero point. The scale of the "
-    "result is input_scale * kernel_scale."
+    "data minus its zero point, times the transpose of weight minus its zero point. The scale of "
+    "the result is input_scale * kernel_scale."
 )
 
 DENSE = define(
@@ -152,7 +152,7 @@ def contrib_dense_pack(
     units: int | None = None,
     out_dtype: str = "int32",
 ) -> Call:
-    """A fully connected layer of integers, whose weight lies in blocks."""
+    """A quantized dense layer with a blocked weight."""
     return DENSE_PACK(
         data,
         weight,
@@ -168,10 +168,10 @@ def contrib_dense_pack(
 
 DENSE_PACK = define(
     "qnn.contrib_dense_pack",
-    doc=_DENSE_DOC + " The weight may lie in blocks.",
+    doc=_DENSE_DOC + " The weight may be blocked.",
     arguments=[
         ("data", "integers, (…, k)"),
-        ("weight", "one row per output, in blocks"),
+        ("weight", "one row per output, blocked"),
         *PARAMETERS,
     ],
     attrs=DensePackAttrs,
@@ -252,7 +252,7 @@ def batch_matmul(
     y_scale: Expr,
     out_dtype: str = "int32",
 ) -> Call:
-    """Products of matrices in batches; the second matrices are given transposed."""
+    """Batched matrix products; the second matrices are transposed."""
     return BATCH_MATMUL(
         x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype=out_dtype, transpose_b=True
     )
@@ -260,11 +260,11 @@ def batch_matmul(
 
 BATCH_MATMUL = define(
     "qnn.batch_matmul",
-    doc="The products of two batches of matrices less their zero points, one by one; a batch of "
-    "one serves all. The scale of the result is x_scale * y_scale.",
+    doc="The products of two batches of matrices minus their zero points; a batch of one is "
+    "broadcast. The scale of the result is x_scale * y_scale.",
     arguments=[
-        ("x", "matrices of integers, (b, m, k)"),
-        ("y", "matrices of integers, (b, k, n)"),
+        ("x", "quantized matrices, (b, m, k)"),
+        ("y", "quantized matrices, (b, k, n)"),
         ("x_zero_point", "the zero point of x"),
         ("y_zero_point", "the zero point of y"),
         ("x_scale", "the scale of x"),

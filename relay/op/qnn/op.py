@@ -1,4 +1,4 @@
-"""The operators of quantised networks, as `relay.qnn.op`."""
+"""The operators of quantized networks, as `relay.qnn.op`."""
 
 from relay.op.qnn.arithmetic import add, concatenate, mul, subtract
 from relay.op.qnn.conv import conv2d, conv2d_transpose

@@ -1,9 +1,8 @@
-"""Scales and zero points: how integers stand for real numbers.
+"""Per-tensor or per-axis scales and zero points.
 
     real = scale * (integer - zero_point)
 
-A scale is a positive float32, a zero point an int32. Where there is one for each channel, they are
-vectors along an axis.
+A scale is a positive float32, a zero point an int32; per axis they are vectors.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ QUANTIZED = Elements(
     "8-, 16- or 32-bit integer",
     frozenset(("int8", "uint8", "int16", "uint16", "int32")),
 )
-# what is stored rather than computed with
+# types that are stored, not computed with
 NARROW = frozenset(name for name in (*dtypes.SIGNED, *dtypes.UNSIGNED) if 1 < dtypes.bits(name) < 8)
 STORED = Elements("integer of up to 32 bits", QUANTIZED.allowed | NARROW)
 FACTORS = Elements(
@@ -46,15 +45,15 @@ SCALARS: tuple[tuple[Dim, ...], ...] = ((), (1,))
 def parameters_known(
     site: Site, scales: tuple[int, ...], zero_points: tuple[int, ...], extent: Dim | None = None
 ) -> bool:
-    """Check the scales and zero points among the arguments: scalars, or with `extent` also vectors
-    of so many. False while one of them is not known."""
+    """Check the scales and zero points among the arguments: scalars, or vectors of `extent`. False
+    while one of them is unknown."""
     found = [parameter_known(site, index, SCALE, extent) for index in scales]
     found += [parameter_known(site, index, ZERO_POINT, extent) for index in zero_points]
     return all(found)
 
 
 def parameter_known(site: Site, index: int, dtype: str, extent: Dim | None = None) -> bool:
-    """Check one scale or zero point; False while it is not known."""
+    """Check one scale or zero point; False while it is unknown."""
     ty = site.tensor(index)
     if ty is not None:
         require_parameter(site, ty, site.argument(index), dtype, extent)
@@ -64,7 +63,7 @@ def parameter_known(site: Site, index: int, dtype: str, extent: Dim | None = Non
 def require_parameter(
     site: Site, ty: TensorType, what: str, dtype: str, extent: Dim | None = None
 ) -> None:
-    """A scale or zero point must be a scalar, or with `extent` a vector of so many."""
+    """A scale or zero point must be a scalar, or a vector of `extent`."""
     fits = ty.shape in SCALARS or (
         extent is not None and len(ty.shape) == 1 and site.stretches(ty.shape[0], extent)
     )
@@ -78,8 +77,7 @@ def require_parameter(
 
 
 def axis_extent(site: Site, data: TensorType, name: str, *parameters: int) -> Dim | None:
-    """The extent of the axis that parameters lie along; None if they are scalars, which need no
-    axis."""
+    """The extent of the axis of per-axis parameters; None for per-tensor ones."""
     types = [site.tensor(index) for index in parameters]
     if all(ty is None or ty.shape in SCALARS for ty in types):
         return None
@@ -87,7 +85,7 @@ def axis_extent(site: Site, data: TensorType, name: str, *parameters: int) -> Di
 
 
 def require_dtype(site: Site, dtype: str | None, kind: Elements) -> str:
-    """The element type of the result, which must be of that kind."""
+    """The element type of the result, checked to be of that kind."""
     if dtype is None or dtype not in kind.allowed:
         site.fail("`out_dtype` does not fit", f"{kind.name} elements", f"out_dtype = {dtype}")
     return dtype
@@ -97,18 +95,17 @@ def require_dtype(site: Site, dtype: str | None, kind: Elements) -> str:
 
 
 def spread(parameter: np.ndarray, rank: int, axis: int) -> np.ndarray:
-    """A scale or zero point so that it broadcasts against a tensor of that rank."""
+    """A scale or zero point reshaped to broadcast against a tensor of that rank."""
     return parameter.reshape(()) if parameter.size == 1 else along(parameter, rank, axis)
 
 
 def real(data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> Any:
-    """The real numbers that integers stand for, in float64."""
+    """Dequantized values in float64."""
     return (data.astype(np.float64) - zero_point) * scale.astype(np.float64)
 
 
 def quantized(values: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, dtype: str) -> Any:
-    """The integers that stand for real numbers: the nearest, of two the even one; numbers outside
-    become the end they are beyond, NaN becomes 0."""
+    """Quantized values: ties to even, saturating, NaN becomes 0."""
     return convert(np.rint(values / scale).astype(np.float64) + zero_point, dtype)
 
 
@@ -116,19 +113,19 @@ def quantized(values: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, dty
 
 
 def is_scalar(parameter: te.Tensor) -> bool:
-    """Whether there is one scale or zero point for all channels."""
+    """Whether a scale or zero point is per tensor."""
     return parameter.rank == 0 or parameter.shape == (te.index(1),)
 
 
 def parameter_at(parameter: te.Tensor, *channel: te.Expr) -> te.Expr:
-    """The scale or zero point of a channel; without one it is the same for all."""
+    """The scale or zero point of a channel, or of all."""
     if parameter.rank == 0:
         return parameter[()]
     return parameter[0] if is_scalar(parameter) else parameter[places(parameter.shape, channel)]
 
 
 def places(shape: Shape, channel: Indices) -> Indices:
-    """The place of a channel among parameters; a run may find that there is one for all."""
+    """The index of a channel into parameters; 0 where a dynamic extent is 1."""
     return tuple(map(_place, shape, channel))
 
 
@@ -142,24 +139,24 @@ def _place(extent: te.Expr, channel: te.Expr) -> te.Expr:
 def channel_of(
     indices: tuple[te.Expr, ...], axis: int, *parameters: te.Tensor
 ) -> tuple[te.Expr, ...]:
-    """The index of the channel, if one of the parameters is a vector; else none."""
+    """The index of the channel, if one of the parameters is per axis; else none."""
     return () if all(map(is_scalar, parameters)) else (indices[axis],)
 
 
 def channels_of(*parameters: te.Tensor) -> tuple[te.Expr, ...]:
-    """The shape of what is computed from parameters: that of the vectors, if there are some."""
+    """The common shape of parameters: a vector if one of them is per axis."""
     extents = [parameter.shape[0] for parameter in parameters if not is_scalar(parameter)]
     return (reduce(common_extent, extents),) if extents else ()
 
 
 def real_element(data: te.Expr, scale: te.Expr, zero_point: te.Expr) -> te.Expr:
-    """The real number that an integer stands for, in float64."""
-    centred = te.cast(data, "float64") - te.cast(zero_point, "float64")
-    return centred * te.cast(scale, "float64")
+    """A dequantized element in float64."""
+    centered = te.cast(data, "float64") - te.cast(zero_point, "float64")
+    return centered * te.cast(scale, "float64")
 
 
 def distance(data: te.Expr, zero_point: te.Expr, dtype: str = "float32") -> te.Expr:
-    """The difference of an integer and its zero point, rounded once to a float."""
+    """An element minus its zero point, rounded once to a float."""
     if te.width(data.dtype) <= 16:
         return te.cast(te.cast(data, "int32") - te.cast(zero_point, "int32"), dtype)
     # exact for integers of 32 bits
@@ -167,9 +164,9 @@ def distance(data: te.Expr, zero_point: te.Expr, dtype: str = "float32") -> te.E
 
 
 def quantized_element(value: te.Expr, scale: te.Expr, zero_point: te.Expr, dtype: str) -> te.Expr:
-    """The integer that stands for a real number."""
+    """A quantized element."""
     whole = te.call("round", value / te.cast(scale, value.dtype))
-    # what float32 cannot add exactly is far outside of 16 bits
+    # sums that float32 cannot represent exactly saturate anyway
     sums = value.dtype if te.width(dtype) <= 16 else "float64"
     return te.cast(te.cast(whole, sums) + te.cast(zero_point, sums), dtype)
 
@@ -178,12 +175,12 @@ def quantized_element(value: te.Expr, scale: te.Expr, zero_point: te.Expr, dtype
 
 
 def int8(*shape: int) -> Tensor:
-    """All that 8 bits can hold."""
+    """A tensor with the whole int8 range."""
     return Tensor(shape, "int8", -128, 128)
 
 
 def uint8(*shape: int) -> Tensor:
-    """All that 8 bits can hold, without a sign."""
+    """A tensor with the whole uint8 range."""
     return Tensor(shape, "uint8", 0, 256)
 
 
@@ -193,5 +190,5 @@ def affine(scale: float, zero_point: int) -> tuple[np.float32, np.int32]:
 
 
 def affine_vectors(count: int) -> tuple[Tensor, Tensor]:
-    """Several scales and zero points."""
+    """Per-axis scales and zero points."""
     return Tensor((count,), SCALE, 0.01, 0.1), Tensor((count,), ZERO_POINT, -9, 9)

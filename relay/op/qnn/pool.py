@@ -1,4 +1,4 @@
-"""Means of windows of integers that stand for real numbers."""
+"""Quantized average pooling."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 
 from relay import te
 from relay.ir.attrs import attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import read_layout
 from relay.op.building.numerics import convert
 from relay.op.building.views import Place, along, extent_in, fill, indices_in, view
-from relay.op.building.window import Sizes
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
@@ -25,7 +24,7 @@ from relay.op.pool.pool import (
     with_whole_axes,
 )
 from relay.op.qnn import words
-from relay.op.qnn.fixed_point import centred, saturated, scaled
+from relay.op.qnn.fixed_point import centered, saturated, scaled
 from relay.op.qnn.parameters import (
     QUANTIZED,
     affine,
@@ -39,8 +38,8 @@ from relay.op.site import Site
 
 @attrs
 class QuantizedAvgPool2DAttrs(AvgPool2DAttrs):
-    """compute_dtype: "int64" multiplies the sum in fixed point, where halves go up; "float32" in
-    that type, where they go to the even number; "None" is "int64"
+    """compute_dtype: "int64" multiplies the sum in fixed point, with ties rounded up; "float32" in
+    that type, with ties to even; "None" is "int64"
     """
 
     compute_dtype: Literal["None", "int64", "float32"] = "None"
@@ -69,7 +68,7 @@ def _avg_pool2d(
     zero_point, new_zero_point = input_zero_point.reshape(()), output_zero_point.reshape(())
 
     def mean(x: np.ndarray) -> Any:
-        (values,) = centred(x, zero_point)
+        (values,) = centered(x, zero_point)
         total = pool_windows(values, 0, **known).sum((-2, -1))[None]
         count = counted(x.shape[2:], count_include_pad, **known)
         factor = scale / (new_scale * count)
@@ -94,10 +93,10 @@ def _avg_pool2d_compute(
     compute_dtype: str,
     **known: Any,
 ) -> te.Tensor:
-    """The sum of each window, scaled by the factor that goes with how many elements it has."""
+    """The sum of each window, scaled by the factor for its number of elements."""
     axes, target = pool_compute.slides(layout=layout, **known), read_layout(out_layout or layout)
     zero = parameter_at(input_zero_point)
-    values = te.compute(data.shape, lambda *i: words.centred(data[i], zero), "centred")
+    values = te.compute(data.shape, lambda *i: words.centered(data[i], zero), "centred")
     images = view(values, layout)
     element, taps = pool_compute.window_elements(images, axes, out, target, 0)
     scale, new_scale = (
@@ -135,48 +134,27 @@ def _avg_pool2d_compute(
     return fill(out.shape, target, mean, "mean")
 
 
-def avg_pool2d(
-    data: Expr,
-    input_scale: Expr,
-    input_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    pool_size: Sizes,
-    strides: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    layout: str = "NHWC",
-    out_layout: str = "",
-    compute_dtype: str = "None",
-) -> Call:
-    """The mean of each window, of integers that stand for real numbers."""
-    return AVG_POOL2D(
-        data,
-        input_scale,
-        input_zero_point,
-        output_scale,
-        output_zero_point,
-        pool_size=pool_size,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        layout=layout,
-        out_layout=out_layout,
-        compute_dtype=compute_dtype,
-    )
+avg_pool2d = helper(
+    "qnn.avg_pool2d",
+    "The mean of each window, of quantized integers.",
+    ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    QuantizedAvgPool2DAttrs,
+    first=("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad"),
+    count_include_pad=True,
+    layout="NHWC",
+    strides=REQUIRED,
+    padding=REQUIRED,
+    dilation=REQUIRED,
+)
 
 
 AVG_POOL2D = define(
     "qnn.avg_pool2d",
-    doc="The mean of each window, over those of its elements that lie in data, or over all of them "
-    "with zero points outside. The sum is multiplied once, in fixed point, by input_scale / "
-    "(output_scale * count); halves go up, unless `compute_dtype` says otherwise.",
+    doc="The mean of each window, over its elements in data, or including the padding of zero "
+    "points. The sum is multiplied once, in fixed point with ties rounded up, by input_scale / "
+    "(output_scale * count), unless `compute_dtype` is float32.",
     arguments=[
-        ("data", "images of integers that stand for real numbers"),
+        ("data", "quantized images"),
         ("input_scale", "the scale of data"),
         ("input_zero_point", "the zero point of data"),
         ("output_scale", "the scale of the result"),

@@ -1,8 +1,8 @@
-"""What products of integers that stand for real numbers have in common.
+"""Shared parts of quantized convolutions and matrix products.
 
-Zero points are taken away before, and the products added up in integers of `out_dtype`, which wrap.
-The result has the zero point 0 and the product of the scales as its scale; `requantize` goes on
-from there. Zero points stand before the scales, unlike everywhere else.
+Zero points are subtracted first; products are accumulated in integers of `out_dtype`, which wrap.
+The result has zero point 0 and the product of the scales as its scale; `requantize` follows. Zero
+points come before the scales, unlike in other operators.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SUM_DTYPE: Final = DType("int32")
 
 
 def factors(site: Site) -> Site:
-    """The use of an operator on the factors alone, as on those of real numbers. They must have few
-    bits, and what is added up enough of them."""
+    """The site of the float operator on the two factors; checks the widths of factors and
+    accumulators."""
     for index in (0, 1):
         site.require_elements(index, FACTORS)
     require_dtype(site, site.attrs.out_dtype, ACCUMULATORS)
@@ -46,21 +46,20 @@ def factors(site: Site) -> Site:
 
 
 def with_parameters(site: Site, result: Type | None, outputs: Dim | None) -> Type | None:
-    """The type of the result, once the scales and zero points are known; those of the weight may
-    be vectors of as many as there are outputs."""
+    """The type of the result, once the scales and zero points are known; those of the weight may be
+    per output channel."""
     known = parameters_known(site, (4,), (2,)), parameters_known(site, (5,), (3,), outputs)
     return result if all(known) else None
 
 
 def shifted(data: np.ndarray, zero_point: np.ndarray, dtype: str) -> Any:
-    """The difference of data and its zero point, in elements of that type."""
+    """Data minus its zero point, in that type."""
     kind = dtypes.to_numpy(dtype)
     return data.astype(kind) - zero_point.astype(kind)
 
 
 def shifted_compute(data: te.Tensor, zero_point: Callable[..., te.Expr], dtype: str) -> te.Tensor:
-    """The difference of the element of data at (i, j, …) and `zero_point(i, j, …)`, in elements of
-    that type."""
+    """Each element of data at (i, j, …) minus `zero_point(i, j, …)`, in that type."""
     return te.compute(
         data.shape,
         lambda *i: te.cast(data[i], dtype) - te.cast(zero_point(*i), dtype),
@@ -69,7 +68,7 @@ def shifted_compute(data: te.Tensor, zero_point: Callable[..., te.Expr], dtype: 
 
 
 def shifted_by_one(data: te.Tensor, zero_point: te.Tensor, dtype: str) -> te.Tensor:
-    """The difference of data and its zero point, in elements of that type."""
+    """Data minus its zero point, in that type."""
     return shifted_compute(data, lambda *_: parameter_at(zero_point), dtype)
 
 
@@ -83,6 +82,6 @@ def scalars(input_zero_point: int = 0, kernel_zero_point: int = 0) -> list[Any]:
 
 
 def vectors(outputs: int) -> list[Any]:
-    """Zero points and scales, of the weight one for each output."""
+    """Zero points and scales; those of the weight are per output channel."""
     scale, zero_point = affine_vectors(outputs)
     return [np.int32(3), zero_point, np.float32(0.1), scale]

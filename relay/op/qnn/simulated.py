@@ -1,6 +1,6 @@
-"""Quantisation in floating point: the numbers that integers would hold, before there are integers.
+"""Simulated quantization: rounding to quantized values in floating point.
 
-Which element type is simulated is a value, so that a run can choose it.
+The simulated element type is a value, so that it can be chosen at run time.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from relay.op.qnn.parameters import (
 )
 from relay.op.site import Site
 
-# How the element type that is simulated is written as a number.
+# The codes of simulated element types.
 CODES: Final = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 _SIMULATED: Final = {code: dtypes.to_numpy(name) for name, code in CODES.items() if code}
 
 
 @attrs
 class SimulatedAttrs(Attrs):
-    """axis: the axis that scales and zero points lie along, if they are vectors"""
+    """axis: the axis that scales and zero points belong to, if they are per axis"""
 
     axis: int = -1
 
@@ -116,7 +116,7 @@ def _simulated_dequantize_compute(
 
 
 def _code(dtype: str | Expr) -> Expr:
-    """The number of an element type, which may be computed."""
+    """The code of an element type, possibly an expression."""
     if isinstance(dtype, Expr):
         return dtype
     if dtype not in CODES:
@@ -132,8 +132,8 @@ def simulated_quantize(
     axis: int = -1,
     out_dtype: str | Expr = "int8",
 ) -> Call:
-    """What `quantize` gives, in floating point; "disable" leaves data as it is. The element type
-    may be chosen in a run: by an expression with one of the numbers in `CODES`."""
+    """`quantize` in floating point; "disable" returns data. The element type may be an expression
+    with one of the values of `CODES`."""
     return SIMULATED_QUANTIZE(data, _code(out_dtype), output_scale, output_zero_point, axis=axis)
 
 
@@ -144,19 +144,19 @@ def simulated_dequantize(
     axis: int = -1,
     in_dtype: str | Expr = "int8",
 ) -> Call:
-    """What `dequantize` gives, of integers in floating point; "disable" leaves data as it is."""
+    """`dequantize` of integers in floating point; "disable" returns data."""
     return SIMULATED_DEQUANTIZE(data, _code(in_dtype), input_scale, input_zero_point, axis=axis)
 
 
 SIMULATED_QUANTIZE = define(
     "qnn.simulated_quantize",
-    doc="`qnn.quantize` with whole numbers in floating point as the result. The element type whose "
-    "ends bound them is a number: 1 int8, 2 uint8, 3 int32; any other leaves data as it is.",
+    doc="`qnn.quantize` with a result in floating point. The simulated element type is a code: 1 "
+    "int8, 2 uint8, 3 int32; any other returns data.",
     arguments=[
-        ("data", "real numbers"),
-        ("out_dtype", "the number of an element type"),
-        ("output_scale", "the distance between neighbouring integers"),
-        ("output_zero_point", "the integer that stands for 0"),
+        ("data", "the input"),
+        ("out_dtype", "the code of an element type"),
+        ("output_scale", "the scale"),
+        ("output_zero_point", "the zero point"),
     ],
     attrs=SimulatedAttrs,
     relation=_simulated_type,
@@ -174,13 +174,13 @@ SIMULATED_QUANTIZE = define(
 
 SIMULATED_DEQUANTIZE = define(
     "qnn.simulated_dequantize",
-    doc="`qnn.dequantize` of whole numbers in floating point. The element type they stand for is "
-    "a number: 1 int8, 2 uint8, 3 int32; any other leaves data as it is.",
+    doc="`qnn.dequantize` of integers in floating point. The simulated element type is a code: 1 "
+    "int8, 2 uint8, 3 int32; any other returns data.",
     arguments=[
-        ("data", "whole numbers"),
-        ("in_dtype", "the number of an element type"),
-        ("input_scale", "the distance between neighbouring integers"),
-        ("input_zero_point", "the integer that stands for 0"),
+        ("data", "integers"),
+        ("in_dtype", "the code of an element type"),
+        ("input_scale", "the scale"),
+        ("input_zero_point", "the zero point"),
     ],
     attrs=SimulatedAttrs,
     relation=_simulated_type,

@@ -1,11 +1,11 @@
-"""What `relay.op.qnn.fixed_point` does, in scalar expressions: words of 64 bits, or two of them.
+"""`relay.op.qnn.fixed_point` in scalar expressions, with 64-bit or 96-bit integers.
 
-    factor = factors((), lambda: a / b)         0.3 as 1288490189 * 2**(-1 - 31), worked out once
+    factor = factors((), lambda: a / b)         0.3 as 1288490189 * 2**(-1 - 31), computed once
     scaled(x, factor())                         x times the factor, rounded once
 
-A product of an integer of 33 bits and a multiplier of 31 fits into one word. What may be longer is
-`Long`: high * 2**32 + low. What leaves 62 bits on the way becomes the end it is beyond, which the
-element types of results, of 32 bits at most, cannot tell from itself.
+The product of a 33-bit integer and a 31-bit multiplier fits into int64. Wider integers are `Long`:
+high * 2**32 + low. Intermediate values saturate at 62 bits, which the result types of at most 32
+bits cannot tell apart.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Factor:
 
 
 def factors(shape: Shape, value: Callable[..., te.Expr]) -> Callable[..., Factor]:
-    """Factors from float64 numbers `value(…)`, one for each place of a shape."""
+    """Factors from float64 values `value(…)`, for each element of a shape."""
     multipliers, exponents = te.compute_many(shape, lambda *i: _parts(value(*i)), "factor")
 
     def factor(*channel: te.Expr) -> Factor:
@@ -41,7 +41,7 @@ def factors(shape: Shape, value: Callable[..., te.Expr]) -> Callable[..., Factor
 
 
 def _parts(value: te.Expr) -> tuple[te.Expr, te.Expr]:
-    """The multiplier and the exponent of a float64 number, from its bits."""
+    """The multiplier and the exponent of a float64, from its bits."""
     bits = te.bitcast(value, "int64")
     fraction = (bits & ((1 << 52) - 1)) | (1 << 52)
     signed = te.select(bits < 0, -fraction, fraction)
@@ -56,13 +56,13 @@ def _parts(value: te.Expr) -> tuple[te.Expr, te.Expr]:
     )
 
 
-def centred(data: te.Expr, zero_point: te.Expr) -> te.Expr:
-    """The difference of an integer, of 32 bits at most, and its zero point, as int64."""
+def centered(data: te.Expr, zero_point: te.Expr) -> te.Expr:
+    """An integer of at most 32 bits minus its zero point, as int64."""
     return te.cast(data, "int64") - te.cast(zero_point, "int64")
 
 
 def scaled(value: te.Expr, factor: Factor, rounding: Rounding = "UPWARD") -> te.Expr:
-    """An integer of 33 bits times a factor."""
+    """A 33-bit integer times a factor."""
     product = value * factor.multiplier
     if rounding == "TONEAREST":
         size = _halved(te.absolute(product), factor)
@@ -71,7 +71,7 @@ def scaled(value: te.Expr, factor: Factor, rounding: Rounding = "UPWARD") -> te.
 
 
 def _halved(product: te.Expr, factor: Factor) -> te.Expr:
-    """The product by the power of two of the factor; halves go up."""
+    """The product shifted by the exponent of the factor, with ties rounded up."""
     right = _right(factor)
     left = te.maximum(-right, 0)
     bound = te.const(1 << 62, "int64") >> left
@@ -80,25 +80,23 @@ def _halved(product: te.Expr, factor: Factor) -> te.Expr:
 
 
 def _right(factor: Factor) -> te.Expr:
-    """How far a product is shifted to the right before the bit that rounds is its last.
-
-    To the left 29 places are enough: a multiplier is 2**30 at least.
-    """
+    """The right shift that makes the rounding bit the last one; at least -29, as a multiplier is at
+    least 2**30."""
     return te.maximum(30 - factor.exponent, -29)
 
 
 def saturated(value: te.Expr, dtype: str) -> te.Expr:
-    """An int64 as an element of `dtype`; what is outside becomes the end it is beyond."""
+    """An int64 saturated to `dtype`."""
     low, high = te.lowest(dtype).value, te.highest(dtype).value
     return te.cast(te.minimum(te.maximum(value, low), high), dtype)
 
 
-# --- two words ---------------------------------------------------------------------------------
+# --- wide integers------------------------------------------------------------------------------
 
 
 @frozen
 class Long:
-    """high * 2**32 + low, where low has 32 bits and no sign."""
+    """high * 2**32 + low, with an unsigned 32-bit low."""
 
     high: te.Expr
     low: te.Expr
@@ -110,24 +108,24 @@ def carried(high: te.Expr, low: te.Expr) -> Long:
 
 
 def long(value: te.Expr) -> Long:
-    """An int64."""
+    """An int64 as a `Long`."""
     return carried(te.const(0, "int64"), value)
 
 
 def difference(data: te.Expr, zero_point: te.Expr) -> Long:
-    """The difference of an int64 and its zero point."""
+    """An int64 minus its zero point."""
     whole, zero = long(data), long(te.cast(zero_point, "int64"))
     return carried(whole.high - zero.high, whole.low - zero.low)
 
 
 def product(x: te.Expr, y: te.Expr) -> Long:
-    """The product of two integers of 33 bits."""
+    """The product of two 33-bit integers."""
     upper, lower = x * (y >> 16), x * (y & 0xFFFF)
     return carried(upper >> 16, ((upper & 0xFFFF) << 16) + lower)
 
 
 def scaled_long(value: Long, factor: Factor, rounding: Rounding = "UPWARD") -> te.Expr:
-    """An integer of 65 bits times a factor, which is positive."""
+    """A 65-bit integer times a positive factor."""
     if rounding == "TONEAREST":
         below = value.high < 0
         opposite = carried(-value.high, -value.low)
@@ -141,7 +139,7 @@ def scaled_long(value: Long, factor: Factor, rounding: Rounding = "UPWARD") -> t
         return te.select(below, -size, size)
     whole = carried(value.high * factor.multiplier, value.low * factor.multiplier)
     right = _right(factor)
-    # 2**(32 - right) for the high word, of which not all may fit
+    # the high word is shifted by 32 - right, saturating
     left = te.maximum(32 - right, 0)
     bound = te.const(1 << 61, "int64") >> left
     high = te.minimum(te.maximum(whole.high, -bound), bound)

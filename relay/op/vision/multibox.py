@@ -1,4 +1,4 @@
-"""Anchor boxes of single-shot detectors, and the boxes that are predicted from them."""
+"""Anchor boxes of single-shot detectors, and predictions relative to them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import scalars
 from relay.op.building.elements import place
+from relay.op.building.helper import helper
 from relay.op.building.numerics import widened
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, Tensor, define, sample
@@ -26,12 +26,12 @@ from relay.op.vision import box_loops
 
 @attrs
 class MultiBoxPriorAttrs(Attrs):
-    """sizes: heights of anchors, as shares of the image
-    ratios: widths of anchors divided by their heights
-    steps: the distances between anchors along y and x, as shares of the image; negative for one
+    """sizes: heights of anchors, as fractions of the image
+    ratios: aspect ratios of anchors, width / height
+    steps: the distances between anchors along y and x, as fractions of the image; negative for one
     anchor per element
-    offsets: where the first anchor lies along y and x, in steps
-    clip: cut anchors off at the edges of the image
+    offsets: the position of the first anchor along y and x, in steps
+    clip: clip anchors to the image
     """
 
     sizes: tuple[float, ...] = (1.0,)
@@ -68,11 +68,11 @@ def _multibox_prior(
     clip: bool,
 ) -> np.ndarray:
     height, width = data.shape[2:]
-    centres = [
+    centers = [
         (np.arange(extent) + offset) * (step if step > 0 else 1 / max(extent, 1))
         for extent, step, offset in zip((height, width), steps, offsets, strict=True)
     ]
-    y, x = (c[..., None] for c in np.meshgrid(*centres, indexing="ij"))
+    y, x = (c[..., None] for c in np.meshgrid(*centers, indexing="ij"))
     roots = np.sqrt([1.0] * len(sizes) + list(ratios[1:]))
     scales = np.array([*sizes, *[sizes[0]] * (len(ratios) - 1)])
     half_width = scales * roots * height / max(width, 1) / 2
@@ -97,7 +97,7 @@ def _multibox_prior_elements(
     pairs = list(zip(scales, roots, strict=True))
     aspect = te.cast(height, "float64") / te.cast(te.maximum(width, 1), "float64")
 
-    def centre(index: te.Expr, axis: int, extent: te.Expr) -> te.Expr:
+    def center(index: te.Expr, axis: int, extent: te.Expr) -> te.Expr:
         moved = te.cast(index, "float64") + offsets[axis]
         if steps[axis] > 0:
             return moved * steps[axis]
@@ -109,7 +109,7 @@ def _multibox_prior_elements(
         down = box_loops.chosen(anchor, [scale / root / 2 for scale, root in pairs])
         along_x = te.equal(side % 2, 0)
         half = te.select(along_x, across, down)
-        middle = te.select(along_x, centre(x, 1, width), centre(y, 0, height))
+        middle = te.select(along_x, center(x, 1, width), center(y, 0, height))
         found = te.select(side < 2, middle - half, middle + half)
         if clip:
             found = te.minimum(te.maximum(found, 0.0), 1.0)
@@ -122,7 +122,7 @@ multibox_prior = define(
     "vision.multibox_prior",
     doc="Anchors (left, top, right, bottom) for every element of a feature map: one for each size, "
     "and one of the first size for each ratio but the first.",
-    arguments=[("data", "the feature map, of which only the extents matter")],
+    arguments=[("data", "the feature map, of which only the shape is used")],
     attrs=MultiBoxPriorAttrs,
     relation=_multibox_prior_type,
     reference=_multibox_prior,
@@ -141,10 +141,10 @@ multibox_prior = define(
 
 @attrs
 class MultiBoxTransformLocAttrs(Attrs):
-    """clip: cut boxes off at the edges of the image
-    threshold: the least probability that makes a box
-    variances: what predictions are multiplied by, for x, y, width and height
-    keep_background: boxes of the first class, the background, are kept too
+    """clip: clip boxes to the image
+    threshold: the lowest probability of a box
+    variances: the factors of predictions, for x, y, width and height
+    keep_background: keep boxes of the first class, the background
     """
 
     clip: bool = True
@@ -168,11 +168,11 @@ def _multibox_transform_loc_type(site: Site) -> Type | None:
 def _decoded(
     predictions: np.ndarray, anchors: np.ndarray, variances: Sequence[float], clip: bool
 ) -> Any:
-    """Boxes (n, anchors, 4): centres moved by shares of the anchor, sides scaled by powers of e."""
+    """Boxes (n, anchors, 4): centers moved in units of the anchor, sides scaled by exp."""
     corner, opposite = anchors[..., :2], anchors[..., 2:]
-    sides, centres = opposite - corner, (corner + opposite) / 2
+    sides, centers = opposite - corner, (corner + opposite) / 2
     moves = predictions * np.array(variances, predictions.dtype)
-    middle = moves[..., :2] * sides + centres
+    middle = moves[..., :2] * sides + centers
     half = np.exp(moves[..., 2:]) * sides / 2
     boxes = np.concatenate((middle - half, middle + half), -1)
     return np.clip(boxes, 0, 1) if clip else boxes
@@ -223,7 +223,7 @@ def _multibox_transform_loc_loops(
     first = 0 if keep_background else 1
 
     def decoded(image: te.Expr, number: te.Expr) -> list[te.Expr]:
-        """What `_decoded` gives for one anchor."""
+        """`_decoded` for one anchor."""
         corner = [scalars.widened(anchor[0, number, i]) for i in range(4)]
         moves = [scalars.widened(loc_pred[image, number * 4 + i]) * variances[i] for i in range(4)]
         found: list[list[te.Expr]] = [[], []]
@@ -265,31 +265,24 @@ def _multibox_transform_loc_loops(
     return te.procedure(inputs, outputs, write, "multibox_transform_loc")
 
 
-def multibox_transform_loc(
-    cls_prob: Expr,
-    loc_pred: Expr,
-    anchor: Expr,
-    clip: bool = True,
-    threshold: float = 0.01,
-    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
-    keep_background: bool = False,
-) -> TupleWrapper:
-    """Boxes from anchors and predictions, and how many of each image are no background."""
-    call = MULTIBOX_TRANSFORM_LOC(
-        cls_prob, loc_pred, anchor, clip, threshold, variances, keep_background
-    )
-    return TupleWrapper(call, 2)
+multibox_transform_loc = helper(
+    "vision.multibox_transform_loc",
+    "Boxes from anchors and predictions, and their number per image.",
+    ("cls_prob", "loc_pred", "anchor"),
+    MultiBoxTransformLocAttrs,
+    outputs=2,
+)
 
 
 MULTIBOX_TRANSFORM_LOC = define(
     "vision.multibox_transform_loc",
-    doc="For each anchor whose best class is at least as likely as the threshold, a row of class, "
-    "probability, left, top, right and bottom; and how many rows each image has. The class counts "
-    "from the first after the background, unless that is kept; then what is too unlikely is "
-    "background, too. The rows that are left hold -1.",
+    doc="For each anchor whose best class reaches the threshold, a row of class, probability, "
+    "left, top, right and bottom; and the number of rows per image. Classes are numbered from the "
+    "first after the background, unless that is kept; then anchors below the threshold are "
+    "background. Rows are padded with -1.",
     arguments=[
         ("cls_prob", "the probability of each class for each anchor, the background first"),
-        ("loc_pred", "moves of the centre and logarithms of the scale, for each anchor"),
+        ("loc_pred", "offsets of the center and logarithms of the scale, for each anchor"),
         ("anchor", "left, top, right and bottom of each anchor"),
     ],
     attrs=MultiBoxTransformLocAttrs,

@@ -1,4 +1,4 @@
-"""Non-maximum suppression: of boxes that overlap, only the one with the best score stays."""
+"""Non-maximum suppression (NMS) of overlapping boxes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.building.helper import helper
 from relay.op.building.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, INTEGER, Site
@@ -19,14 +20,14 @@ from relay.op.vision.boxes import best_boxes, by_score, corners
 
 
 def _require_scalars(site: Site, first: int, *kinds: Any) -> None:
-    """The arguments from `first` on must be scalars of these kinds."""
+    """Arguments from `first` on must be scalars of these kinds."""
     for index, kind in enumerate(kinds, first):
         site.tensor(index, rank=0)
         site.require_elements(index, kind)
 
 
 def _require_place(site: Site, name: str, width: Dim, count: int = 1) -> None:
-    """Attribute `name` must say where `count` values stand in a row of that width."""
+    """Attribute `name` must be the position of `count` values in a row of that width."""
     first = site.attrs[name]
     room = dims.subtract(width, count)
     for rest in (first, dims.subtract(room, first)):
@@ -39,14 +40,14 @@ def _scalar(value: Expr | float, dtype: str) -> Expr:
     return const(value, dtype) if isinstance(value, int | float) else as_expr(value)
 
 
-# --- boxes that are good enough ----------------------------------------------------------------
+# --- valid boxes -----------------------------------------------------------------------------
 
 
 @attrs
 class GetValidCountsAttrs(Attrs):
     """score_threshold: not used; the threshold is an argument
-    id_index: where the class stands in a row; negative for nowhere
-    score_index: where the score stands in a row
+    id_index: the column of the class; negative if there is none
+    score_index: the column of the score
     """
 
     score_threshold: float | None = None
@@ -85,8 +86,7 @@ def _get_valid_counts(
 def get_valid_counts(
     data: Expr, score_threshold: Expr | float, id_index: int = 0, score_index: int = 1
 ) -> TupleWrapper:
-    """How many boxes of each image have a score above the threshold, these boxes in front, and
-    where they stood."""
+    """The number of boxes of each image above the threshold, these boxes, and their indices."""
     threshold = _scalar(score_threshold, "float32")
     return TupleWrapper(
         GET_VALID_COUNTS(data, threshold, id_index=id_index, score_index=score_index), 3
@@ -95,11 +95,11 @@ def get_valid_counts(
 
 GET_VALID_COUNTS = define(
     "vision.get_valid_counts",
-    doc="How many boxes of each image have a score above the threshold and a class that is not "
-    "negative; these boxes, in their order; and where they stood. The rows that are left hold -1.",
+    doc="The number of boxes of each image with a score above the threshold and a nonnegative "
+    "class; these boxes, in order, and their indices, both padded with -1.",
     arguments=[
         ("data", "a row for each box of each image"),
-        ("score_threshold", "the score to be above of, a scalar"),
+        ("score_threshold", "the score threshold, a scalar"),
     ],
     attrs=GetValidCountsAttrs,
     relation=_get_valid_counts_type,
@@ -127,14 +127,13 @@ GET_VALID_COUNTS = define(
 
 @attrs
 class NonMaximumSuppressionAttrs(Attrs):
-    """force_suppress: boxes suppress those of other classes too
-    top_k: only so many boxes of the best scores take part; 0 or less is all
-    coord_start: where the four coordinates of two opposite corners stand in a row
-    score_index: where the score stands in a row
-    id_index: where the class stands in a row; negative for nowhere, and all are of one class
-    return_indices: give the indices of the boxes that are kept instead of their rows
-    invalid_to_bottom: rows that are kept come first, instead of leaving the places of suppressed
-    ones between them
+    """force_suppress: suppress boxes of other classes too
+    top_k: the number of best boxes that take part; 0 or less is all
+    coord_start: the first of the four columns of two opposite corners
+    score_index: the column of the score
+    id_index: the column of the class; negative if all are of one class
+    return_indices: return the indices of the kept boxes instead of their rows
+    invalid_to_bottom: move kept rows to the front
     """
 
     force_suppress: bool = False
@@ -217,8 +216,8 @@ def non_max_suppression(
     return_indices: bool = True,
     invalid_to_bottom: bool = False,
 ) -> TupleWrapper | Call:
-    """The boxes that no better one of their class overlaps: their indices and how many there are,
-    or their rows."""
+    """Non-maximum suppression per class: the indices of the kept boxes and their number, or their
+    rows."""
     call = NON_MAX_SUPPRESSION(
         data,
         valid_count,
@@ -254,16 +253,15 @@ _INDICES = np.array([[9, 8, 7, 6, 5, 4], [0, 2, 4, 6, 8, 10]], "int32")
 
 NON_MAX_SUPPRESSION = define(
     "vision.non_max_suppression",
-    doc="From the best score to the worst, a box is kept unless a kept one of its class overlaps "
-    "it: the area they share, divided by the area they cover, is at least the threshold. A "
-    "threshold of 0 or less suppresses nothing. Boxes of a negative class are dropped. What is "
-    "left of the result holds -1.",
+    doc="In descending order of score, a box is kept unless its intersection over union (IoU) with "
+    "a kept box of its class is at least the threshold. A threshold of 0 or less suppresses "
+    "nothing. Boxes of a negative class are dropped. The result is padded with -1.",
     arguments=[
         ("data", "a row for each box of each image"),
-        ("valid_count", "how many rows of each image count, int32"),
-        ("indices", "what each row is called in the result, int32"),
-        ("max_output_size", "how many boxes of each image are kept at most, negative for all"),
-        ("iou_threshold", "the overlap at which a box is suppressed, a scalar"),
+        ("valid_count", "the number of valid rows of each image, int32"),
+        ("indices", "the index of each row in the result, int32"),
+        ("max_output_size", "the most boxes kept per image, negative for all"),
+        ("iou_threshold", "the IoU at which a box is suppressed, a scalar"),
     ],
     attrs=NonMaximumSuppressionAttrs,
     relation=_non_max_suppression_type,
@@ -309,7 +307,7 @@ NON_MAX_SUPPRESSION = define(
     ],
 )
 
-# --- suppression in each class -----------------------------------------------------------------
+# --- suppression per class --------------------------------------------------------------------
 
 
 @attrs
@@ -322,7 +320,7 @@ class AllClassNMSAttrs(Attrs):
 
 
 def _all_class_type(site: Site) -> Type | None:
-    """((n, boxes, 4), (n, classes, boxes), (), (), ()) -> the boxes that are kept, filled up"""
+    """((n, boxes, 4), (n, classes, boxes), (), (), ()) -> the kept boxes, padded"""
     site.require_elements(0, FLOATING)
     _require_scalars(site, 2, INTEGER, FLOATING, FLOATING)
     boxes, scores = site.tensor(0, rank=3), site.tensor(1, rank=3)
@@ -386,8 +384,7 @@ def all_class_non_max_suppression(
     score_threshold: Expr | float = -1.0,
     output_format: str = "onnx",
 ) -> TupleWrapper:
-    """The boxes to keep in each class, as ONNX's NonMaxSuppression or TensorFlow's combined one
-    list them."""
+    """Non-maximum suppression per class, in the output format of ONNX or TensorFlow."""
     call = ALL_CLASS_NON_MAX_SUPPRESSION(
         boxes,
         scores,
@@ -401,16 +398,16 @@ def all_class_non_max_suppression(
 
 ALL_CLASS_NON_MAX_SUPPRESSION = define(
     "vision.all_class_non_max_suppression",
-    doc="In each class of each image, of the boxes with a score above the threshold, those that no "
-    "better one overlaps by more than iou_threshold; a negative threshold suppresses nothing. The "
-    "list of (image, class, box), filled up with -1, and its length; or lists for each image of "
-    "(class, box) and of scores, filled up with 0, and their lengths.",
+    doc="Non-maximum suppression of the boxes with a score above the threshold, in each class of "
+    "each image; a negative IoU threshold suppresses nothing. The list of (image, class, box), "
+    "padded with -1, and its length; or for each image lists of (class, box) and of scores, padded "
+    "with 0, and their lengths.",
     arguments=[
         ("boxes", "two opposite corners for each box of each image"),
         ("scores", "the score of each box in each class"),
-        ("max_output_boxes_per_class", "how many are kept at most, negative for all; a scalar"),
-        ("iou_threshold", "the overlap above which a box is suppressed, a scalar"),
-        ("score_threshold", "the score to be above of, a scalar"),
+        ("max_output_boxes_per_class", "the most kept boxes, negative for all; a scalar"),
+        ("iou_threshold", "the IoU above which a box is suppressed, a scalar"),
+        ("score_threshold", "the score threshold, a scalar"),
     ],
     attrs=AllClassNMSAttrs,
     relation=_all_class_type,
@@ -457,11 +454,11 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
 
 @attrs
 class RegularNMSAttrs(Attrs):
-    """max_detections_per_class: how many boxes are kept in a class at most
-    max_detections: how many boxes of an image are kept at most, the best ones
-    num_classes: the number of classes; there may be one more in front, the background
-    iou_threshold: the overlap above which a box is suppressed
-    score_threshold: the least score that counts
+    """max_detections_per_class: the most boxes kept per class
+    max_detections: the most boxes kept per image
+    num_classes: the number of classes, without the optional background in front
+    iou_threshold: the IoU above which a box is suppressed
+    score_threshold: the lowest score that counts
     """
 
     max_detections_per_class: int
@@ -531,34 +528,19 @@ def _regular(
     return *results, counts
 
 
-def regular_non_max_suppression(
-    boxes: Expr,
-    scores: Expr,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-) -> TupleWrapper:
-    """The best boxes of all classes after suppression in each: where they are, their classes and
-    scores, and how many there are."""
-    call = REGULAR_NON_MAX_SUPPRESSION(
-        boxes,
-        scores,
-        max_detections_per_class,
-        max_detections,
-        num_classes,
-        iou_threshold,
-        score_threshold,
-    )
-    return TupleWrapper(call, 4)
+regular_non_max_suppression = helper(
+    "vision.regular_non_max_suppression",
+    "Non-maximum suppression per class: boxes, classes, scores, and their number.",
+    ("boxes", "scores"),
+    RegularNMSAttrs,
+    outputs=4,
+)
 
 
 REGULAR_NON_MAX_SUPPRESSION = define(
     "vision.regular_non_max_suppression",
-    doc="In each class of each image, of the boxes with enough score, those that no better one "
-    "overlaps too much; then the best of all classes: boxes, classes and scores from the best "
-    "score to the worst, filled up with 0, and how many there are.",
+    doc="Non-maximum suppression in each class of each image, then the best boxes of all classes: "
+    "boxes, classes and scores in descending order of score, padded with 0, and their number.",
     arguments=[
         ("boxes", "two opposite corners for each box of each image"),
         ("scores", "the scores of each box, by class"),

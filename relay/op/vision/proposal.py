@@ -1,4 +1,4 @@
-"""Proposals: the regions that a region proposal network considers worth a look."""
+"""Proposals of a region proposal network (RPN)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from relay.op.vision.boxes import best_boxes, by_score
 @attrs
 class ProposalAttrs(Attrs):
     """scales: sizes of anchors, in strides
-    ratios: heights of anchors divided by their widths
-    feature_stride: how many pixels of the image one element of the feature map stands for
-    threshold: the overlap above which a box is suppressed
-    rpn_pre_nms_top_n: how many of the best boxes take part in the suppression; 0 or less is all
-    rpn_post_nms_top_n: how many boxes each image has in the result
-    rpn_min_size: the least side of a box, in pixels of the image before it was scaled
-    iou_loss: predictions are distances of the corners, instead of moves and scales
+    ratios: aspect ratios of anchors, height / width
+    feature_stride: pixels of the image per element of the feature map
+    threshold: the IoU above which a box is suppressed
+    rpn_pre_nms_top_n: the number of best boxes that take part in the suppression; 0 or less is all
+    rpn_post_nms_top_n: the number of boxes per image in the result
+    rpn_min_size: the smallest side of a box, in pixels of the unscaled image
+    iou_loss: predictions are offsets of the corners, instead of offsets and scales
     """
 
     scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0)
@@ -68,8 +68,7 @@ def _proposal_type(site: Site) -> Type | None:
 
 
 def _anchors(scales: Sequence[float], ratios: Sequence[float], stride: int) -> np.ndarray:
-    """Left, top, right and bottom of the anchors around the first element, ratio by ratio; the
-    right and bottom pixels belong to them."""
+    """Left, top, right and bottom (inclusive) of the anchors of the first element."""
     middle = (stride - 1) / 2
     found = []
     for ratio in ratios:
@@ -82,11 +81,11 @@ def _anchors(scales: Sequence[float], ratios: Sequence[float], stride: int) -> n
 
 
 def _moved(anchors: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-    """Boxes with their centres moved by shares of the sides, and sides scaled by powers of e."""
+    """Boxes with centers moved in units of the sides, and sides scaled by exp."""
     sides = anchors[..., 2:] - anchors[..., :2] + 1
-    centres = anchors[..., :2] + (sides - 1) / 2 + deltas[..., :2] * sides
+    centers = anchors[..., :2] + (sides - 1) / 2 + deltas[..., :2] * sides
     half = (np.exp(deltas[..., 2:]) * sides - 1) / 2
-    return np.concatenate((centres - half, centres + half), -1)
+    return np.concatenate((centers - half, centers + half), -1)
 
 
 def _proposal(
@@ -134,14 +133,14 @@ def _proposal(
 
 
 def _moved_box(anchor: Sequence[te.Expr], deltas: Sequence[te.Expr]) -> list[te.Expr]:
-    """What `_moved` gives for one box."""
+    """`_moved` for one box."""
     low, high = [], []
     for i in range(2):
         side = anchor[i + 2] - anchor[i] + 1.0
-        centre = anchor[i] + (side - 1.0) / 2.0 + deltas[i] * side
+        center = anchor[i] + (side - 1.0) / 2.0 + deltas[i] * side
         half = (te.call("exp", deltas[i + 2]) * side - 1.0) / 2.0
-        low.append(centre - half)
-        high.append(centre + half)
+        low.append(center - half)
+        high.append(center + half)
     return [*low, *high]
 
 
@@ -154,8 +153,8 @@ def _candidates(
     least_size: int,
     iou_loss: bool,
 ) -> tuple[te.Tensor, ...]:
-    """For each image and anchor, in the order rows, columns, anchors: left, top, right and bottom
-    of the box, in float64, and its rating."""
+    """Left, top, right, bottom in float64, and score, for each image and anchor in the order rows,
+    columns, anchors."""
     batch, _, height, width = cls_prob.shape
     wide = scalars.wide(cls_prob.dtype)
     grid = (height, width, te.index(len(base)))
@@ -227,7 +226,7 @@ def _proposal_loops(
             with b.loop(most) as i:
                 row = b.let(image * most + i)
                 with b.if_(kept.count > 0):
-                    # where there are too few they are repeated
+                    # too few boxes are repeated
                     box = b.let(ranking.at(kept[i % kept.count]))
                     values = (te.cast(image, out.dtype), *(side[image, box] for side in sides))
                     for column, value in enumerate(values):
@@ -241,10 +240,9 @@ def _proposal_loops(
 
 proposal = define(
     "vision.proposal",
-    doc="Anchors moved by predictions, cut off at the edges of the image, and suppressed by better "
-    "ones they overlap; of those that are left, the best: rows of image, left, top, right and "
-    "bottom. Where there are too few, they are repeated. A box smaller than rpn_min_size, or "
-    "outside of its image, comes last.",
+    doc="Anchors moved by predictions, clipped to the image, after non-maximum suppression: the "
+    "best as rows of image, left, top, right and bottom. Too few are repeated. A box smaller than "
+    "rpn_min_size, or outside of its image, comes last.",
     arguments=[
         ("cls_prob", "the probability of background for each anchor, then that of an object"),
         ("bbox_pred", "four predictions for each anchor"),

@@ -1,4 +1,4 @@
-"""Regions of interest, which boxes cut out of feature maps, brought to one size."""
+"""Pooling of regions of interest (ROI): roi_align and roi_pool."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from relay.op.vision import roi_loops
 @attrs
 class ROIPoolAttrs(Attrs):
     """pooled_size: the height and width of the result
-    spatial_scale: the size of the feature map divided by that of the image the boxes speak of
+    spatial_scale: the size of the feature map divided by that of the image of the boxes
     layout: the order of the axes of data and of the result
     """
 
@@ -41,14 +41,14 @@ class ROIPoolAttrs(Attrs):
 @attrs
 class ROIAlignAttrs(Attrs):
     """pooled_size: the height and width of the result
-    spatial_scale: the size of the feature map divided by that of the image the boxes speak of
-    sample_ratio: how many places are read in each cell along each axis; 0 or less is about one per
+    spatial_scale: the size of the feature map divided by that of the image of the boxes
+    sample_ratio: the number of samples in each cell along each axis; 0 or less is about one per
     element of data
     layout: the order of the axes of data and of the result
-    mode: take the mean or the maximum of what is read in a cell; "max_term" takes the maximum of
-    the four weighted neighbours of the places that are read, without adding them up
-    aligned: boxes speak of the edges of elements, whose centres are half an element further: they
-    are moved by that half, and a region may be smaller than an element
+    mode: the mean or the maximum of the samples of a cell; "max_term" is the maximum of the four
+    weighted neighbors of all samples, without adding them up
+    aligned: shift boxes by half an element, from edges to centers; a region may then be smaller
+    than an element
     """
 
     pooled_size: tuple[int, ...]
@@ -81,7 +81,7 @@ def _roi_type(site: Site) -> Type | None:
     return TensorType(shape, data.dtype)
 
 
-# of places in a cell along an axis: more of them only take time
+# of samples in a cell along an axis
 MOST_PLACES = 1024
 
 
@@ -98,7 +98,7 @@ def _roi_align_type(site: Site) -> Type | None:
 
 
 def _chosen(images: np.ndarray, region: np.ndarray) -> Any:
-    """The image that a region is of; a number that names none is clamped."""
+    """The image of a region; its index is clamped."""
     return images[int(np.clip(region[0], 0, len(images) - 1))]
 
 
@@ -108,8 +108,8 @@ def _chosen(images: np.ndarray, region: np.ndarray) -> Any:
 def _cell_taps(
     start: float, end: float, cells: int, extent: int, ratio: int, aligned: bool
 ) -> tuple[int, list[Taps]]:
-    """How many places there are in each cell along an axis, spread evenly; and what is read at
-    those of each cell that are not outside of data. A region without end has none."""
+    """The number of samples of each cell along an axis, and the taps of those inside of data; none
+    for an infinite region."""
     length = end - start if aligned else max(end - start, 1.0)
     if not math.isfinite(length):
         return 0, []
@@ -119,7 +119,7 @@ def _cell_taps(
     for cell in range(cells):
         begin = start + (cell * each + 0.5) * step
         first, last = 0, each
-        if step > 0:  # a region may be far larger than data; rounding does not matter here
+        if step > 0:  # skip samples far outside of data
             first = min(max(math.floor((-1 - begin) / step) - 1, 0), each)
             last = min(max(math.ceil((extent - begin) / step) + 2, first), each)
         places = start + (cell * each + np.arange(first, last) + 0.5) * step
@@ -156,14 +156,14 @@ def _roi_align(
                 read = resampled(resampled(image, 1, rows[y]), 2, columns[x])
             if mode == "avg":
                 result[:, y, x] = read.sum((1, 2)) / (down * across)
-            else:  # what lies outside reads 0
+            else:  # samples outside are 0
                 found = read.max((1, 2))
                 result[:, y, x] = found if count == down * across else np.maximum(found, 0)
     return blocked(pooled.astype(data.dtype), "NCHW", layout)
 
 
 def _terms(image: np.ndarray, rows: Taps, columns: Taps) -> Any:
-    """The neighbours of each place with their weights: (channels, rows, 2, columns, 2)."""
+    """The weighted neighbors of each sample: (channels, rows, 2, columns, 2)."""
     weights = rows.weights[:, :, None, None] * columns.weights
     found = image[:, rows.positions[:, :, None, None], columns.positions]
     return found * weights.astype(image.dtype)
@@ -177,13 +177,12 @@ _REGIONS = (
 
 roi_align = define(
     "vision.roi_align",
-    doc="A region is divided into cells; in each cell, data is read between its elements at places "
-    "spread evenly, and the mean or maximum taken. A place more than one element outside of data "
-    "reads 0. A region is one element long and wide at least, unless boxes are `aligned`; one in "
-    "which nothing is read gives 0.",
+    doc="A region is divided into cells; each is the mean or maximum of evenly spaced samples, "
+    "interpolated bilinearly. A sample more than one element outside of data is 0. A region is at "
+    "least one element high and wide, unless `aligned`; one without samples gives 0.",
     arguments=[
         ("data", "feature maps"),
-        ("rois", "for each region the number of the image, left, top, right and bottom"),
+        ("rois", "for each region the index of the image, left, top, right and bottom"),
     ],
     attrs=ROIAlignAttrs,
     relation=_roi_align_type,
@@ -230,12 +229,12 @@ roi_align = define(
 
 
 def _rounded(value: float) -> int:
-    """To the nearest whole number, halves away from zero."""
+    """Round to the nearest integer, ties away from zero."""
     return int(math.copysign(math.floor(abs(value) + 0.5), value))
 
 
 def _cell_bounds(start: float, end: float, cells: int, extent: int) -> list[tuple[int, int]]:
-    """Which elements of an axis each cell covers; neighbours may share one."""
+    """The elements of an axis that each cell covers; adjacent cells may share one."""
     first = _rounded(start)
     length = max(_rounded(end) - first + 1, 1)
     return [
@@ -271,11 +270,11 @@ def _roi_pool(
 
 roi_pool = define(
     "vision.roi_pool",
-    doc="A region, its corners rounded to elements that belong to it, is divided into cells; each "
-    "gives its greatest element, or 0 if it has none.",
+    doc="A region, with its corners rounded to elements, is divided into cells; each is the "
+    "maximum of its elements, or 0 if it has none.",
     arguments=[
         ("data", "feature maps"),
-        ("rois", "for each region the number of the image, left, top, right and bottom"),
+        ("rois", "for each region the index of the image, left, top, right and bottom"),
     ],
     attrs=ROIPoolAttrs,
     relation=_roi_type,

@@ -8,7 +8,7 @@ import pytest
 
 from relay.op.opdef import get
 from relay.op.qnn.fixed_point import (
-    centred,
+    centered,
     multiplier_and_exponent,
     nearest,
     saturated,
@@ -55,7 +55,7 @@ def test_products_are_exact_and_rounded_once(factor, rounding, exactly):
 
 def test_integers_of_more_than_64_bits_are_exact_too():
     values = np.array([2**62, -(2**63) + 5], np.int64)
-    (difference,) = centred(values, np.array(-(2**31), np.int32))
+    (difference,) = centered(values, np.array(-(2**31), np.int32))
     assert difference.tolist() == [2**62 + 2**31, -(2**63) + 5 + 2**31]
     assert scaled(difference, np.float64(2.0**-40)).tolist() == [
         halves_up(Fraction(value, 2**40)) for value in difference.tolist()

@@ -43,7 +43,7 @@ def test_a_word_holds_integers_of_32_bits(
 ) -> None:
     def body(x: te.Expr, zero: te.Expr, f: te.Expr) -> te.Expr:
         own = words.factors((), lambda: f)()
-        return words.saturated(words.scaled(words.centred(x, zero), own, rounding), "int32")
+        return words.saturated(words.scaled(words.centered(x, zero), own, rounding), "int32")
 
     found = ran(body, x=np.int32(data), zero=np.int32(zero_point), f=np.float64(factor))
     assert found == exact(data - zero_point, factor, rounding)
