@@ -1,12 +1,12 @@
-"""Attribute values against their declared types: what a person gives becomes what a record holds.
+"""Conversion and checking of attribute values by their declared types.
 
     axis: tuple[int, ...] | None      1 -> (1,)      [0, 1] -> (0, 1)      None -> None
     keepdims: bool                    1 -> True
     dtype: DType | None               np.int8 -> "int8"      "" -> None
     mode: Literal["clip", "wrap"]     "clip" -> "clip"       "slip" -> an error naming both
 
-One value where several are declared is a tuple of one, a constant expression is the value inside,
-and everything else that does not fit is refused here, before a relation or a pass sees it.
+A single value for a tuple becomes a tuple of one, a constant expression becomes its value, and
+everything else that does not fit is refused, before a relation or a pass sees it.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ def declared(cls: Any) -> dict[str, Any]:
     names = cls.keys()
     try:
         hints = get_type_hints(cls)
-    except NameError:  # a class made inside a function may name types that only that one sees
+    except NameError:  # a class made inside a function may use local types
         hints = {}
     return {name: hints.get(name, Any) for name in names}
 
 
 @cache
 def _plan(cls: Any) -> tuple[dict[str, Fitter], list[str]]:
-    """How to fit each attribute, and which ones have to be given."""
+    """The fitter of each attribute, and the required attributes."""
     hints, defaults = declared(cls), cls.defaults()
     return {name: _fitter(hints[name]) for name in hints}, [n for n in hints if n not in defaults]
 
 
 def fit(value: Any, hint: Any) -> Any:
-    """`value` as something of type `hint`, or MISMATCH."""
+    """`value` converted to type `hint`, or MISMATCH."""
     return _fitter(hint)(_plain(value))
 
 
@@ -77,7 +77,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, type) else freeze(value)  # np.float32 is a value of DType
 
 
-# Takes plain data to what is declared, or to MISMATCH.
+# Converts plain data to the declared type, or to MISMATCH.
 Fitter = Callable[[Any], Any]
 
 
@@ -100,7 +100,7 @@ def _fitter(hint: Any) -> Fitter:
 
 
 def _single(hint: Any) -> Fitter:
-    """The fitter for a type that is no union."""
+    """The fitter for a type that is not a union."""
     if get_origin(hint) is Literal:
         allowed = get_args(hint)
         return lambda value: value if value in allowed else MISMATCH
@@ -108,7 +108,7 @@ def _single(hint: Any) -> Fitter:
         return _sequence(get_args(hint))
     if hint in _SCALARS:
         return _SCALARS[hint]
-    # a type of somebody else's attributes, which we can only compare with
+    # a foreign type, which can only be compared
     return lambda value: (
         MISMATCH if isinstance(hint, type) and not isinstance(value, hint) else value
     )
@@ -132,7 +132,7 @@ _SCALARS: dict[Any, Fitter] = {
 
 
 def _sequence(parts: tuple[Any, ...]) -> Fitter:
-    """The fitter for a tuple: of any length (`tuple[int, ...]`), or of one type per place."""
+    """The fitter for a tuple: of any length (`tuple[int, ...]`), or of one type per element."""
     if many := len(parts) == 2 and parts[1] is Ellipsis:
         parts = parts[:1]
     fitters = [_fitter(part) for part in parts]
@@ -165,7 +165,7 @@ _NAMES = {
 
 
 def describe(hint: Any) -> str:
-    """A declared type in words, for errors and for the documentation."""
+    """The description of a declared type, for errors and documentation."""
     if get_origin(hint) in (Union, UnionType):
         options = [describe(option) for option in get_args(hint)]
         return " or ".join(dict.fromkeys(options))
@@ -191,7 +191,8 @@ def _plural(hint: Any) -> str:
 
 @cache
 def meanings(cls: Any) -> dict[str, str]:
-    """What each attribute means, from the `name: meaning` lines of the docstrings of its class."""
+    """The meaning of each attribute, from the `name: meaning` lines of the docstrings of its
+    class."""
     names = declared(cls)
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):

@@ -1,7 +1,7 @@
 """Loops over several axes, for operators that are written step by step (`te.procedure`).
 
 with nest(b, (m, n)) as (i, j):         one loop inside the other
-with spread(b, (m, n)) as (i, j):       the same places, shared out over threads
+with spread(b, (m, n)) as (i, j):       the same, in parallel
 with lines(b, x.shape, axis=1) as at:   every line along an axis; x[at(p)] is an element of it
 """
 
@@ -17,14 +17,14 @@ from relay.te.loops import Kind
 
 @contextmanager
 def nest(b: te.Builder, extents: Sequence[te.Scalar]) -> Iterator[Indices]:
-    """All places of a grid in order, the last index the fastest."""
+    """All indices of a shape in row-major order."""
     with ExitStack() as loops:
         yield tuple(loops.enter_context(b.loop(extent)) for extent in extents)
 
 
 @contextmanager
 def spread(b: te.Builder, extents: Sequence[te.Scalar]) -> Iterator[Indices]:
-    """All places of a grid, in parallel: what is done at one must not depend on the others."""
+    """All indices of a shape, in parallel: iterations must be independent."""
     if not extents:
         yield ()
         return
@@ -40,7 +40,7 @@ def spread(b: te.Builder, extents: Sequence[te.Scalar]) -> Iterator[Indices]:
 def lines(
     b: te.Builder, shape: Sequence[te.Scalar], axis: int
 ) -> Iterator[Callable[[te.Scalar], Indices]]:
-    """The lines along one axis, in parallel; gives the place of each position of a line."""
+    """The lines along one axis, in parallel; yields the indices of each position of a line."""
     axis %= len(shape)
     with spread(b, (*shape[:axis], *shape[axis + 1 :])) as rest:
         yield lambda position: (*rest[:axis], te.index(position), *rest[axis:])

@@ -22,7 +22,7 @@ def size(shape: Iterable[Dim]) -> Dim:
 
 
 def same_type(site: Site) -> Type | None:
-    """One tensor in, the same type out; known from either side."""
+    """The type of the only argument; inferred in both directions."""
     if (data := site.tensor(0)) is not None:
         return data
     if (result := site.known_result) is not None:
@@ -31,7 +31,7 @@ def same_type(site: Site) -> Type | None:
 
 
 def same_type_of(kind: Elements) -> Relation:
-    """Like `same_type`, for elements of one kind only."""
+    """`same_type`, restricted to a kind of elements."""
 
     def relation(site: Site) -> Type | None:
         site.require_elements(0, kind)
@@ -45,7 +45,7 @@ same_type_float = same_type_of(FLOATING)
 
 
 def with_dtype(dtype: str) -> Relation:
-    """One tensor in, the same shape with another element type out."""
+    """The shape of the argument, with another element type."""
 
     def relation(site: Site) -> Type | None:
         data = site.tensor(0)
@@ -58,7 +58,7 @@ def with_dtype(dtype: str) -> Relation:
 
 
 def broadcast(site: Site) -> Type | None:
-    """NumPy's broadcasting of two tensors; element types must agree."""
+    """The broadcast of two tensors; element types must agree."""
     if (operands := site.tensors()) is None:
         return None
     site.require_same_dtype(*operands)
@@ -66,7 +66,7 @@ def broadcast(site: Site) -> Type | None:
 
 
 def broadcast_of(kind: Elements) -> Relation:
-    """Like `broadcast`, for elements of one kind only."""
+    """`broadcast`, restricted to a kind of elements."""
 
     def relation(site: Site) -> Type | None:
         for index in range(len(site.args)):
@@ -80,7 +80,7 @@ broadcast_bool = broadcast_of(BOOLEAN)
 
 
 def comparison(site: Site) -> Type | None:
-    """Broadcasting, with bool elements out."""
+    """The broadcast of two tensors, with bool elements."""
     ty = broadcast(site)
     return TensorType(ty.shape, "bool") if isinstance(ty, TensorType) else None
 
@@ -104,7 +104,7 @@ def broadcast_types(site: Site, *operands: TensorType) -> TensorType:
 
 
 def require_broadcasts_to(site: Site, source: TensorType, target: tuple[Dim, ...]) -> None:
-    """Stretching axes of extent 1 must turn the shape of `source` into `target`."""
+    """`source` must broadcast to the shape `target`."""
     for extent in target:
         if isinstance(extent, int) and extent < 0:
             site.fail("an extent is negative", "0 or more", str(extent))

@@ -1,4 +1,4 @@
-"""Samples: legal uses of an operator, written beside it and walked by the tests."""
+"""Samples: legal uses of an operator, which the tests check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tensor:
     high: float = 2.0
 
     def draw(self, generator: np.random.Generator) -> np.ndarray:
-        """Values of this tensor."""
+        """Random values of this tensor."""
         stored = dtypes.to_numpy(self.dtype)
         if self.dtype == "bool":
             return generator.integers(0, 2, self.shape).astype(stored)

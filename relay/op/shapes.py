@@ -1,8 +1,8 @@
-"""Shape functions: the concrete type of an operator's result in a run.
+"""Shape functions: the concrete result type of an operator at run time.
 
-The type relation already says it for nearly every operator: at concrete argument types it gives a
-concrete result type. Where it leaves `?`, because extents depend on values (`argwhere`, `arange`),
-the record's `runtime_shape` reads them.
+For nearly every operator the type relation gives a concrete result type for concrete argument
+types. Where it leaves `?`, because extents depend on values (`argwhere`, `arange`), the record's
+`runtime_shape` computes them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def output_type(
     values: Sequence[Any] | None = None,
     span: AnySpan | None = None,
 ) -> Type:
-    """The concrete type of `op` at arguments of concrete `types`; `values` where they decide.
+    """The concrete type of `op` for concrete argument `types`, and `values` if it depends on them.
 
-    Arguments that do not fit each other are an EvaluationError at `span`.
+    Mismatched arguments are an EvaluationError at `span`.
     """
     if op.relation is None:
         raise RelayError(f"operator `{op.name}` has no type relation")
@@ -55,7 +55,7 @@ def output_type(
         shapes = op.runtime_shape(*values, **(dict(attrs.items()) if attrs is not None else {}))
     except RelayError:
         raise
-    except Exception as error:  # whatever it says is wrong is wrong with the values
+    except Exception as error:  # an error in the values
         message = f"the shape of `{op.name}` is not found: {error or type(error).__name__}"
         raise EvaluationError(Diagnostic(message, span)) from error
     return _with_shapes(op, found, shapes)

@@ -1,9 +1,9 @@
-"""What a type relation sees: one use of an operator, with what is known of its types so far.
+"""The site of a type relation: one use of an operator, with the types known so far.
 
 A relation is a function `Site -> Type | None`. It returns the type of the result, or None while it
-lacks information (the solver comes back when more is known), or fails through the site, which knows
-where in the program it stands. It may also learn backwards: `site.assign(1, …)` gives the second
-argument a type, `site.result` is what is already known of the result.
+lacks information (the solver comes back later), or fails through the site, which knows the source
+position. It may also infer backwards: `site.assign(1, …)` gives the second argument a type,
+`site.result` is what is known of the result.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from relay.ir.types import IncompleteType, TensorType, TupleType, Type
 
 @frozen
 class Elements:
-    """A class of element types that operators ask for."""
+    """A class of element types."""
 
     name: str
     allowed: frozenset[str]
 
 
 BOOLEAN = Elements("bool", frozenset(("bool",)))
-# microscaling floats are no numbers to compute with
+# microscaling floats are for storage only
 FLOATING = Elements("floating-point", frozenset((*dtypes.FLOATS, *dtypes.FLOAT8)))
 INTEGER = Elements("integer", frozenset((*dtypes.SIGNED, *dtypes.UNSIGNED)))
 NUMERIC = Elements("numeric", FLOATING.allowed | INTEGER.allowed)
@@ -56,7 +56,7 @@ class Site:
     # --- looking
 
     def tensor(self, index: int, rank: int | None = None) -> TensorType | None:
-        """Argument `index` as a tensor type; None while it is not known."""
+        """Argument `index` as a tensor type; None while it is unknown."""
         ty = self.args[index]
         if isinstance(ty, IncompleteType):
             return None
@@ -69,12 +69,12 @@ class Site:
         return ty
 
     def tensors(self, rank: int | None = None) -> tuple[TensorType, ...] | None:
-        """All arguments as tensor types; None while one is not known."""
+        """All arguments as tensor types; None while one is unknown."""
         found = [self.tensor(i, rank) for i in range(len(self.args))]
         return None if any(f is None for f in found) else tuple(found)  # type: ignore[arg-type]
 
     def tensor_tuple(self, index: int) -> tuple[TensorType, ...] | None:
-        """Argument `index` as a tuple of tensors; None while part of it is not known."""
+        """Argument `index` as a tuple of tensors; None while part of it is unknown."""
         ty = self.args[index]
         if isinstance(ty, IncompleteType):
             return None
@@ -91,7 +91,7 @@ class Site:
 
     @property
     def known_result(self) -> TensorType | None:
-        """The result as a tensor type, when something else already determined it."""
+        """The result as a tensor type, if already determined."""
         return self.result if isinstance(self.result, TensorType) else None
 
     # --- learning
@@ -110,22 +110,22 @@ class Site:
             self.fail(message, expected, found, hint)
 
     def require_equal(self, a: Dim, b: Dim, what: str) -> Dim:
-        """`a` and `b` must be the same dimension; the better known of the two.
+        """`a` and `b` must be the same dimension; returns the more specific one.
 
-        Against `?` it holds until a run shows otherwise.
+        Equality with `?` is checked at run time.
         """
         if not self.unify_dims(a, b):
             self.fail(f"{what} differ", f"{what} equal", f"{a} and {b}")
         return better_known(a, b)
 
     def require_finite(self, name: str, *values: float) -> None:
-        """What an attribute holds must be finite."""
+        """The values of an attribute must be finite."""
         if not all(map(isfinite, values)):
             shown = ", ".join(map(str, values))
             self.fail(f"`{name}` is not finite", "finite numbers", f"{name} = {shown}")
 
     def require_elements(self, index: int, kind: Elements) -> None:
-        """Argument `index` must have elements of that kind, once it is known."""
+        """Argument `index` must have elements of that kind, once known."""
         ty = self.tensor(index)
         if ty is not None and ty.dtype not in kind.allowed:
             self.fail(
@@ -136,7 +136,7 @@ class Site:
             )
 
     def require_rank(self, index: int, at_least: int) -> None:
-        """Argument `index` must have that many axes or more, once it is known."""
+        """Argument `index` must have at least that rank, once known."""
         ty = self.tensor(index)
         if ty is not None and len(ty.shape) < at_least:
             self.fail(
@@ -146,9 +146,9 @@ class Site:
             )
 
     def expect(self, index: int, shape: Sequence[Dim], dtype: str) -> TensorType:
-        """Argument `index` has that type: it is given it while unknown, and compared otherwise.
+        """Argument `index` has that type: assigned while unknown, compared otherwise.
 
-        Where one of the two has `?`, the result has what the other says.
+        Returns the type with `?` replaced by what the other side knows.
         """
         expected = TensorType(tuple(shape), dtype)
         found = self.tensor(index)
@@ -165,7 +165,7 @@ class Site:
         return TensorType(tuple(known), dtype)
 
     def require_same_dtype(self, *types: TensorType) -> None:
-        """Element types are never converted silently."""
+        """Element types must agree: there is no implicit conversion."""
         if len({ty.dtype for ty in types}) > 1:
             self.fail(
                 "element types differ",
@@ -175,9 +175,9 @@ class Site:
             )
 
     def broadcast(self, a: Dim, b: Dim) -> Dim | None:
-        """The extent of `a` against `b` by NumPy's rule; None when they do not fit.
+        """The broadcast of two extents; None if they do not fit.
 
-        Two named dimensions must be equal. `?` against a number is that number, unless it is 1.
+        Two named dimensions must be equal. `?` against a constant other than 1 is that constant.
         """
         if a == 1:
             return b
@@ -190,32 +190,32 @@ class Site:
         return better_known(a, b) if self.unify_dims(a, b) else None
 
     def stretches(self, extent: Dim, wanted: Dim) -> bool:
-        """Whether an axis of that extent can be stretched to another; `?` may."""
+        """Whether an axis of that extent can be broadcast to another; `?` may."""
         return extent == 1 or self.unify_dims(extent, wanted)
 
     def is_open(self, dim: Dim) -> bool:
-        """Whether any extent may stand there in a run: `?` says nothing."""
+        """Whether the dimension is unknown (`?`)."""
         return isinstance(dim, dims.Any)
 
     def require_natural(self, dim: Dim, message: str, expected: str, found: str) -> None:
-        """The dimension is not negative; one that is no number holds until a run shows it."""
+        """The dimension must not be negative; dynamic ones are checked at run time."""
         self.require(not isinstance(dim, int) or dim >= 0, message, expected, found)
 
     def require_some(
         self, extent: Dim, wanted: Sequence[Dim], message: str, expected: str, found: str
     ) -> None:
-        """Where something is wanted, all of these extents being 1 or more, there must be something
-        along an axis; what is no number holds until a run shows otherwise."""
+        """An axis must have elements, unless one of the `wanted` extents is 0; dynamic ones are
+        checked at run time."""
         missing = extent == 0 and all(isinstance(dim, int) and dim > 0 for dim in wanted)
         self.require(not missing, message, expected, found)
 
     def require_multiple(self, dim: Dim, of: Dim, message: str, expected: str, found: str) -> None:
-        """The dimension is a multiple; one that is no number holds until a run shows otherwise."""
+        """The dimension must be a multiple; dynamic ones are checked at run time."""
         uneven = isinstance(dim, int) and isinstance(of, int) and dim % max(of, 1) != 0
         self.require(not uneven, message, expected, found)
 
     def axis(self, axis: int, rank: int, *, name: str = "axis") -> int:
-        """`axis` counted from the front; negative ones count from the back."""
+        """`axis` as a nonnegative index."""
         if not -rank <= axis < rank:
             self.fail(
                 f"`{name}` is out of range",
@@ -225,7 +225,7 @@ class Site:
         return axis % rank
 
     def axes(self, axes: Sequence[int], rank: int, *, name: str = "axis") -> tuple[int, ...]:
-        """Several axes counted from the front, each at most once."""
+        """Several axes as nonnegative indices, each at most once."""
         found = tuple(self.axis(axis, rank, name=name) for axis in axes)
         if len(set(found)) < len(found):
             self.fail(f"`{name}` names an axis twice", "different axes", f"{name} = {axes}")
@@ -234,24 +234,23 @@ class Site:
     def fail(
         self, message: str, expected: str | None, found: str | None, hint: str | None = None
     ) -> NoReturn:
-        """This use of the operator has no type."""
+        """Report a type error of this use."""
         where = "type mismatch in " if self.error is TypeCheckError else ""
         raise self.error(
             Diagnostic(f"{where}`{self.name}`: {message}", self.span, expected, found, hint)
         )
 
     def argument(self, index: int) -> str:
-        """How messages call argument `index`."""
+        """The name of argument `index` in messages."""
         if index < len(self.arguments):
             return f"argument `{self.arguments[index]}`"
         return f"argument {index}"
 
 
 def running(name: str, arguments: Sequence[str], args: Sequence[Type], attrs: Any) -> Site:
-    """The site of a call whose values are there: dimensions are numbers, nothing is left to learn.
+    """The site of a call at run time: all dimensions are constants.
 
-    References use it to ask their relation what the result looks like; what does not fit is an
-    `EvaluationError`.
+    References use it to compute result shapes by their relation; mismatches are `EvaluationError`s.
     """
     return Site(
         name,
@@ -267,7 +266,7 @@ def running(name: str, arguments: Sequence[str], args: Sequence[Type], attrs: An
 
 
 def better_known(a: Dim, b: Dim) -> Dim:
-    """Of two dimensions that are equal, the one that says more: a number, a formula, or `?`."""
+    """The more specific of two equal dimensions: a constant, a formula, or `?`."""
     if isinstance(a, dims.Any) or isinstance(b, int):
         return b
     return a

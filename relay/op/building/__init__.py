@@ -1,1 +1,1 @@
-"""What operators are built with: views, windows, layouts, interpolation, arithmetic."""
+"""Building blocks of operators: views, windows, layouts, interpolation, arithmetic."""

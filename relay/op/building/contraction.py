@@ -1,4 +1,4 @@
-"""Sums of products as tensor expressions. Narrow floats are added up in float32; integers in the
+"""Contractions as tensor expressions. Narrow floats are accumulated in float32; integers in the
 element type of the result, where they wrap."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def product(factors: Factors, dtype: str) -> te.Expr:
 
 
 def converted(tensor: te.Tensor, dtype: str) -> te.Tensor:
-    """The tensor with elements of that type."""
+    """The tensor cast to that type."""
     if tensor.dtype == dtype:
         return tensor
     return te.compute(tensor.shape, lambda *i: te.cast(tensor[i], dtype), tensor.name)

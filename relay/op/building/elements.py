@@ -1,11 +1,11 @@
-"""Building blocks of computes: which element of an input belongs to an element of the result.
+"""Building blocks of computes: index maps between inputs and results.
 
 elementwise(function)       result[i, j] = function(x[i, j])
 broadcasting(function)      result[i, j] = function(x[i, j], y[j])   by the shapes of x and y
 moved(x, out, source)       result[i, j] = x[source(i, j)]
-stretched(x, indices, …)    the element of a smaller tensor at indices of a larger one
-regrouped(indices, …)       the same place counted under another shape
-folded(shape, axes, …)      sums and the like over some axes
+stretched(x, indices, …)    the element of a broadcast tensor
+regrouped(indices, …)       the same row-major position under another shape
+folded(shape, axes, …)      reductions over some axes
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Shape = Sequence[te.Expr]
 Indices = tuple[te.Expr, ...]
 
 
-# --- element by element ------------------------------------------------------------------------
+# --- elementwise -------------------------------------------------------------------------------
 
 
 def elementwise(function: Callable[..., te.Expr]) -> Compute:
-    """The function of each element; attributes are handed on."""
+    """The function of each element; attributes are passed on."""
 
     def compute(data: te.Tensor, out: te.Spec, **attrs: Any) -> te.Tensor:
         return te.compute(out.shape, lambda *i: function(data[i], **attrs))
@@ -34,7 +34,7 @@ def elementwise(function: Callable[..., te.Expr]) -> Compute:
 
 
 def broadcasting(function: Function) -> Compute:
-    """The function of the elements that stand together when the tensors are broadcast."""
+    """The function of the elements of the broadcast tensors."""
 
     def compute(*tensors: te.Tensor, out: te.Spec) -> te.Tensor:
         return te.compute(
@@ -50,30 +50,30 @@ def moved(data: te.Tensor, out: te.Spec, source: Callable[..., Sequence[te.Scala
 
 
 def copied(data: te.Tensor, out: te.Spec, **_: Any) -> te.Tensor:
-    """The same elements; what the attributes say changes none."""
+    """The same elements, whatever the attributes."""
     return te.compute(out.shape, lambda *i: data[i])
 
 
 def filled(out: te.Spec, value: te.Scalar) -> te.Tensor:
-    """One value everywhere, converted to the elements of the result."""
+    """A constant tensor, converted to the element type of the result."""
     if isinstance(value, te.Expr):
         return te.compute(out.shape, lambda *i: te.cast(value, out.dtype))
     return te.compute(out.shape, lambda *i: te.const(value, out.dtype))
 
 
-# --- many elements to one ----------------------------------------------------------------------
+# --- reductions --------------------------------------------------------------------------------
 
 Body = Callable[[Indices], te.Expr]
-# (value, axes) -> the value over all places along the axes: `te.sum`, or what is made of it
+# (value, axes) -> the reduction of the value over the axes, such as `te.sum`
 Combine = Callable[[te.Expr, Sequence[te.Axis]], te.Expr]
 
 
 def folded(
     shape: Shape, axes: Sequence[int], body: Body, combine: Combine, keep: bool = False
 ) -> te.Tensor:
-    """`combine` over some axes of a grid whose element at `indices` is `body(indices)`.
+    """Reduce `body(indices)` over some axes of a shape by `combine`.
 
-    The axes are gone from the result; with `keep` they stay, with extent 1.
+    The axes are removed; with `keep` they stay, with extent 1.
     """
     over = {axis: te.axis(shape[axis], f"k{axis}") for axis in axes}
     left = tuple(
@@ -91,11 +91,11 @@ def folded(
 
 
 def without(indices: Sequence[te.Expr], axes: Sequence[int]) -> Indices:
-    """The indices (or extents) of the other axes."""
+    """The indices (or extents) without those of the axes."""
     return tuple(index for axis, index in enumerate(indices) if axis not in axes)
 
 
-# --- places ------------------------------------------------------------------------------------
+# --- indices -----------------------------------------------------------------------------------
 
 
 def stretched(tensor: te.Tensor, indices: Indices, shape: Shape) -> te.Expr:
@@ -112,24 +112,24 @@ def stretched_index(own: Shape, indices: Indices, shape: Shape) -> Indices:
 def _along(extent: te.Expr, place: te.Expr, whole: te.Expr) -> te.Expr:
     if extent == whole:
         return place
-    # an extent that is known at run time only may turn out to be 1
+    # a dynamic extent may be 1 at run time
     return te.select(te.equal(extent, 1), te.index(0), place)
 
 
 def common_extent(a: te.Expr, b: te.Expr) -> te.Expr:
-    """The extent of two that are broadcast together, whatever a run finds them to be."""
+    """The broadcast of two extents, static or dynamic."""
     if a == b or _is_one(b):
         return a
     if _is_one(a) or isinstance(b, te.Const):
         return b
     if isinstance(a, te.Const):
         return a
-    # the other where one is 1, and nothing where one is 0
+    # the other if one is 1, and 0 if one is 0
     return te.maximum(a, b) * te.minimum(te.minimum(a, b), 1)
 
 
 def size(shape: Shape) -> te.Expr:
-    """How many elements there are."""
+    """The number of elements."""
     total: te.Expr = te.index(1)
     for extent in shape:
         total = total * extent
@@ -137,7 +137,7 @@ def size(shape: Shape) -> te.Expr:
 
 
 def position(indices: Sequence[te.Expr], shape: Shape) -> te.Expr:
-    """The number of an element, counted through the shape row by row."""
+    """The row-major position of an element."""
     total: te.Expr = te.index(0)
     for index, extent in zip(indices, shape, strict=True):
         if not _is_one(extent):
@@ -146,7 +146,7 @@ def position(indices: Sequence[te.Expr], shape: Shape) -> te.Expr:
 
 
 def place(number: te.Expr, shape: Shape) -> Indices:
-    """The indices of an element by its number: what `position` undoes."""
+    """The indices of a row-major position: the inverse of `position`."""
     found: list[te.Expr] = [te.index(0)] * len(shape)
     counted = [axis for axis, extent in enumerate(shape) if not _is_one(extent)]
     for axis in reversed(counted[1:]):
@@ -158,10 +158,10 @@ def place(number: te.Expr, shape: Shape) -> Indices:
 
 
 def regrouped(indices: Indices, shape: Shape, other: Shape) -> Indices:
-    """The same place in row-major order under another shape.
+    """Indices of the same row-major position under another shape.
 
-    Axes that come to the same number of elements on both sides are counted by themselves, so that
-    (a * b, c) -> (a, b, c) divides no more than it has to: [i, j] is [i // b, i % b, j].
+    Runs of axes with the same number of elements are converted separately, so that (a * b, c) ->
+    (a, b, c) divides as little as possible: [i, j] is [i // b, i % b, j].
     """
     found: list[te.Expr] = []
     for mine, theirs in _groups(shape, other):
@@ -177,13 +177,13 @@ def _groups(shape: Shape, other: Shape) -> list[tuple[slice, slice]]:
         stop, end = _run(shape, other, start, begin)
         found.append((slice(start, stop), slice(begin, end)))
         start, begin = stop, end
-    # what is left stands on one side only, and is of extent 1
+    # the remaining axes are on one side only, with extent 1
     found.append((slice(start, None), slice(begin, None)))
     return found
 
 
 def _run(shape: Shape, other: Shape, start: int, begin: int) -> tuple[int, int]:
-    """Where the run of axes that starts at `start` and `begin` ends on either side."""
+    """The ends of the runs of axes that start at `start` and `begin`."""
     stop, end = start + 1, begin + 1
     if shape[start] == other[begin]:
         return stop, end
@@ -193,12 +193,12 @@ def _run(shape: Shape, other: Shape, start: int, begin: int) -> tuple[int, int]:
         if (stop == len(shape)) if mine < theirs else (end == len(other)):
             break
         stop, end = (stop + 1, end) if mine < theirs else (stop, end + 1)
-    # without numbers to compare, or elements to count, the rest is one run
+    # dynamic or empty: the rest is one run
     return len(shape), len(other)
 
 
 def _number(extents: Shape) -> int:
-    """The product, 0 where it is not known."""
+    """The product; 0 if it is unknown."""
     total = size(extents)
     return int(total.value) if isinstance(total, te.Const) else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -21,14 +22,12 @@ def helper(
     *,
     first: Sequence[str] = (),
     without: Sequence[str] = (),
-    outputs: int = 0,
     **defaults: Any,
-) -> Callable[..., Any]:
+) -> Callable[..., Call]:
     """The function `f(*arguments, *attributes)` that builds calls of operator `name`.
 
     Attributes come in the order of the record, after those named in `first` and except those in
-    `without`; `defaults` replaces defaults of the record. A result of several `outputs` is wrapped,
-    so that it can be unpacked.
+    `without`; `defaults` replaces defaults of the record.
 
     max_pool1d = helper("nn.max_pool1d", "…", ("data",), MaxPool1DAttrs, pool_size=(1,))
     """
@@ -40,15 +39,24 @@ def helper(
             parameters.append(Parameter(key, kind, default=values.get(key, Parameter.empty)))
     signature = Signature(parameters)
 
-    def build(*args: Any, **keywords: Any) -> Call | TupleWrapper:
+    def build(*args: Any, **keywords: Any) -> Call:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
         operands = [bound.arguments.pop(argument) for argument in arguments]
-        call = get(name)(*operands, **bound.arguments)
-        return TupleWrapper(call, outputs) if outputs else call
+        return get(name)(*operands, **bound.arguments)
 
     build.__doc__ = doc
     build.__name__ = build.__qualname__ = name.rpartition(".")[2]
     build.__module__ = attrs.__module__
     build.__signature__ = signature  # type: ignore[attr-defined]
     return build
+
+
+def unpacked(build: Callable[..., Call], outputs: int) -> Callable[..., TupleWrapper]:
+    """`build` for an operator of several outputs: the result can be unpacked."""
+
+    @wraps(build)
+    def wrapped(*args: Any, **keywords: Any) -> TupleWrapper:
+        return TupleWrapper(build(*args, **keywords), outputs)
+
+    return wrapped

@@ -1,9 +1,9 @@
-"""Index maps: where each element of a tensor goes, as arithmetic on its position.
+"""Index maps: new positions of elements as arithmetic on their indices.
 
-    i, j -> i // 4, j, i % 4        rows in blocks of 4, the place inside a block last
+    i, j -> i // 4, j, i % 4        rows in blocks of 4, the position inside a block last
 
-An expression is kept in postfix order (`i 4 //`), so that one loop evaluates it: over arrays of
-positions, and over ranges of them, which give the shape of the result.
+Expressions are in postfix order (`i 4 //`) and evaluated over arrays of positions, and over ranges,
+which give the shape of the result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class IndexMap:
     outputs: tuple[Postfix, ...]
 
     def shape(self, extents: Sequence[Dim]) -> list[Dim] | None:
-        """The extents that hold every position; None where one may be negative or unbounded."""
+        """The extents of the result; None where a position may be negative or unbounded."""
         ranges: dict[str, Range | None] = {
             name: (0, extent) for name, extent in zip(self.inputs, extents, strict=True)
         }
@@ -50,19 +50,20 @@ class IndexMap:
         return shape
 
     def positions(self, extents: Sequence[int]) -> tuple[np.ndarray, ...]:
-        """For each axis of the result, where the elements go, as arrays of the old shape."""
+        """The positions of the elements along each axis of the result, as arrays of the old
+        shape."""
         places = dict(zip(self.inputs, np.indices(tuple(extents), sparse=True), strict=True))
         return tuple(_evaluate(output, places, np.asarray, _NUMBERS) for output in self.outputs)
 
     def place(self, indices: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
-        """Where the element at these indices goes."""
+        """The new position of the element at these indices."""
         names = dict(zip(self.inputs, indices, strict=True))
         return tuple(_evaluate(output, names, te.index, _SCALARS) for output in self.outputs)
 
 
 @cache
 def parse_index_map(text: str) -> IndexMap | None:
-    """The map that `text` spells; None if it spells none."""
+    """Parse an index map; None if it is malformed."""
     before, arrow, after = text.partition("->")
     names = [name.strip() for name in before.strip().removeprefix("(").removesuffix(")").split(",")]
     inputs = tuple(name for name in names if name)
@@ -76,7 +77,7 @@ def parse_index_map(text: str) -> IndexMap | None:
 
 
 def _postfix(text: str) -> list[Postfix] | None:
-    """The expressions between commas, with operators after their operands."""
+    """The comma-separated expressions in postfix order."""
     tokens = _tokens(text)
     if tokens is None:
         return None
@@ -84,7 +85,7 @@ def _postfix(text: str) -> list[Postfix] | None:
         tokens = tokens[1:-1]
     outputs: list[list[int | str]] = [[]]
     pending: list[str] = []
-    operand = True  # whether a number, a name or a parenthesis comes next
+    operand = True  # whether an operand comes next
     for token in [*tokens, ","]:
         if token == "(" and operand:
             pending.append("(")
@@ -126,7 +127,7 @@ def _tokens(text: str) -> list[int | str] | None:
 
 
 def _closing(tokens: list[int | str]) -> int:
-    """Where the parenthesis that opens the tokens is closed."""
+    """The position of the matching closing parenthesis."""
     depth = 0
     for position, token in enumerate(tokens):
         depth += {"(": 1, ")": -1}.get(str(token), 0)
@@ -171,7 +172,7 @@ _SCALARS: dict[str, Callable[[te.Expr, te.Expr], te.Expr]] = {
 
 # --- ranges ------------------------------------------------------------------------------------
 
-Range = tuple[Dim, Dim]  # the least position, and the one after the greatest
+Range = tuple[Dim, Dim]  # (lowest, highest + 1)
 
 
 def _sum(a: Range | None, b: Range | None) -> Range | None:
@@ -194,7 +195,7 @@ def _product(a: Range | None, b: Range | None) -> Range | None:
 
 
 def _divisor(b: Range | None) -> int | None:
-    """The positive number that a range is, if it is one."""
+    """The positive constant that a range is, if it is one."""
     if b is None or not isinstance(b[0], int) or b[0] <= 0 or dims.subtract(b[1], b[0]) != 1:
         return None
     return b[0]

@@ -1,9 +1,8 @@
-"""Reading between the elements of an axis.
+"""Interpolation along axes.
 
-A place on an axis is a number: 2.0 is the third element, 2.5 lies halfway between it and the next.
-What is read at a place is a weighted sum of elements near it; `Taps` holds, for many places at
-once, which elements these are and what they weigh. Where several axes are read, one after the
-other is, so that an image is resized with taps for its rows and taps for its columns.
+A position on an axis is a real number: 2.0 is the third element, 2.5 is halfway to the next. The
+value at a position is a weighted sum of nearby elements; `Taps` holds their indices and weights for
+many positions. Several axes are interpolated one after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from relay.errors import Diagnostic, EvaluationError
 from relay.immutable import frozen
 from relay.op.building.numerics import computing_dtype, convert, is_integral
 
-# How places of a resized axis correspond to places of the original.
+# The mapping of positions of a resized axis to the original.
 CoordinateMode = Literal[
     "half_pixel",
     "align_corners",
@@ -27,21 +26,21 @@ CoordinateMode = Literal[
     "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 ]
-# Which element is the nearest; "" leaves it to the mode.
+# The rounding to the nearest element; "" depends on the mode.
 Rounding = Literal["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 
 
 @frozen
 class Taps:
-    """For each place: the elements it reads, which exist, and their weights."""
+    """For each position: the indices of its elements and their weights."""
 
-    positions: np.ndarray  # (places, taps)
-    weights: np.ndarray  # (places, taps)
+    positions: np.ndarray  # (positions, taps)
+    weights: np.ndarray  # (positions, taps)
 
 
 @frozen
 class Method:
-    """How to read at a place: "nearest_neighbor", "linear" or "cubic", and what goes with it."""
+    """The interpolation method and its parameters."""
 
     name: str
     rounding: str = "round"
@@ -49,15 +48,14 @@ class Method:
     exclude_outside: bool = False
 
     def taps(self, places: np.ndarray, extent: int) -> Taps:
-        """What is read at places of an axis of that extent."""
+        """The taps for positions on an axis of that extent."""
         if self.name == "linear":
             return linear_taps(places, extent)
         return cubic_taps(places, extent, self.alpha, self.exclude_outside)
 
 
 def read(data: np.ndarray, places: Sequence[np.ndarray], method: Method) -> np.ndarray:
-    """The last axes of data, each read at places of its own; in floating point unless elements are
-    only copied."""
+    """Interpolate the last axes of data; in floating point unless elements are only copied."""
     first = data.ndim - len(places)
     if method.name == "nearest_neighbor":
         for axis, along in enumerate(places, first):
@@ -70,7 +68,7 @@ def read(data: np.ndarray, places: Sequence[np.ndarray], method: Method) -> np.n
 
 
 def resampled(data: np.ndarray, axis: int, taps: Taps) -> Any:
-    """Floating-point data, read at places of one axis."""
+    """Interpolate floating-point data along one axis."""
     shape = [-1 if a == axis else 1 for a in range(data.ndim)]
     weights = taps.weights.astype(data.dtype).T
     parts = [
@@ -81,7 +79,7 @@ def resampled(data: np.ndarray, axis: int, taps: Taps) -> Any:
 
 
 def outside(places: Sequence[np.ndarray], extents: Sequence[int]) -> np.ndarray:
-    """Whether a place lies beyond the first or the last element of one of the axes."""
+    """Whether a position is outside of one of the axes."""
     count = len(places)
     found = np.zeros((1,) * count, bool)
     for axis, (along, extent) in enumerate(zip(places, extents, strict=True)):
@@ -90,37 +88,35 @@ def outside(places: Sequence[np.ndarray], extents: Sequence[int]) -> np.ndarray:
     return found
 
 
-# Weighted sums are rounded to a multiple of 1 / FINEST before they are rounded to an integer. What
-# lies halfway between two integers is not to be found exactly there: in which order a sum adds up,
-# and whether a product is rounded before it is added, would decide about it.
+# Weighted sums are rounded to a multiple of 1 / FINEST before they are rounded to an integer, so
+# that ties do not depend on the order of summation or on fma.
 FINEST = 2.0**20
 
 
 def as_dtype(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Values that were read, as elements of that type: on the way from floating point to integers
-    they are rounded, halves to even, so that what is the same everywhere stays so."""
+    """Interpolated values as elements of that type; integers are rounded, ties to even."""
     if dtypes.is_integer(dtype) and dtypes.is_float(values.dtype.name):
-        with np.errstate(over="ignore"):  # what is beyond all integers stays there
+        with np.errstate(over="ignore"):  # values beyond all integers stay
             values = np.rint(np.rint(values * FINEST) / FINEST)
     return convert(values, dtype)
 
 
 def in_floats(data: np.ndarray) -> np.ndarray:
-    """`data` in the type that weighted sums of it are computed in."""
+    """`data` in the type of weighted sums."""
     wide = np.dtype(np.float64) if is_integral(data) else computing_dtype(data.dtype)
     return data.astype(wide, copy=False)
 
 
-# --- places ------------------------------------------------------------------------------------
+# --- positions -----------------------------------------------------------------------------------
 
 
 def source_places(
     count: int, extent: int, mode: str, region: tuple[float, float] = (0.0, 1.0)
 ) -> np.ndarray:
-    """Where each of `count` elements lies on an axis of that extent, which is resized to `count`.
+    """The positions of `count` elements on an axis of that extent, which is resized to `count`.
 
-    Numerators and denominators are whole numbers as far as they can be, so that a place which is
-    an element, or halfway between two, is exactly that.
+    Numerators and denominators are integers where possible, so that elements and midpoints are
+    exact.
     """
     if extent == 0 and count:
         raise EvaluationError(
@@ -146,8 +142,8 @@ def source_places(
 
 
 def region_places(count: int, extent: int, start: float, end: float) -> np.ndarray:
-    """`count` places from one share of an axis to another; 0 is its first element, 1 its last. A
-    single place lies in the middle."""
+    """`count` evenly spaced positions from one fraction of an axis to another, where 0 is its first
+    element and 1 its last; a single one is in the middle."""
     last = extent - 1
     if count == 1:
         return np.array([0.5 * (start + end) * last])
@@ -163,7 +159,7 @@ def _inside(positions: np.ndarray, extent: int) -> np.ndarray:
 
 
 def nearest(places: np.ndarray, extent: int, rounding: str) -> np.ndarray:
-    """The nearest element of each place. Halves go up in "round" and "round_prefer_ceil"."""
+    """The nearest element of each position. Ties go up in "round" and "round_prefer_ceil"."""
     match rounding:
         case "floor":
             return _inside(np.floor(places), extent)
@@ -175,12 +171,12 @@ def nearest(places: np.ndarray, extent: int, rounding: str) -> np.ndarray:
 
 
 def default_rounding(mode: str) -> str:
-    """What `rounding_method=""` stands for."""
+    """The meaning of `rounding_method=""`."""
     return "round" if mode == "align_corners" else "floor"
 
 
 def linear_taps(places: np.ndarray, extent: int) -> Taps:
-    """The elements on both sides of each place; beyond an end, that end."""
+    """The elements on both sides of each position, clamped to the axis."""
     low = np.floor(places)
     share = places - low
     positions = _inside(np.stack((low, low + 1), 1), extent)
@@ -188,8 +184,8 @@ def linear_taps(places: np.ndarray, extent: int) -> Taps:
 
 
 def cubic_taps(places: np.ndarray, extent: int, alpha: float, exclude_outside: bool) -> Taps:
-    """Two elements on each side of a place. Beyond an end stands that end, or nothing at all, and
-    then the weights of the others grow to make up for it."""
+    """Two elements on each side of a position. Elements beyond an end repeat the end, or are
+    excluded and the other weights renormalized."""
     low = np.floor(places)
     positions = low[:, None] + np.arange(-1, 3)
     weights = cubic_weights(places - low, alpha)
@@ -200,8 +196,8 @@ def cubic_taps(places: np.ndarray, extent: int, alpha: float, exclude_outside: b
 
 
 def cubic_weights(share: np.ndarray, alpha: float) -> np.ndarray:
-    """Weights of the elements at distances 1 + share, share, 1 - share and 2 - share: cubic
-    polynomials with the slope `alpha` at distance 1."""
+    """Cubic weights with slope `alpha` at distance 1, of the elements at distances 1 + share,
+    share, 1 - share and 2 - share."""
 
     def near(distance: np.ndarray) -> Any:
         return ((alpha + 2) * distance - (alpha + 3)) * distance**2 + 1

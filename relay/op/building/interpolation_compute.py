@@ -1,9 +1,8 @@
-"""Reading between the elements of an axis, in tensor expressions.
+"""Interpolation along axes, in tensor expressions.
 
-Which elements a place reads and what they weigh is worked out once for each place, in small
-tensors; then one axis after the other is read through them. Where places are fractions of whole
-numbers, the nearest element is a whole-number expression of the index and needs no tensor: for a
-factor of two, the index divided by two.
+The indices and weights of each position are computed once, in small tensors; then one axis after
+the other is interpolated. Where positions are fractions of integers, the nearest element is an
+integer expression of the index and needs no tensor: for a factor of two, the index divided by two.
 """
 
 from __future__ import annotations
@@ -28,31 +27,31 @@ from relay.op.building.views import (
     unblocked_axes,
 )
 
-REAL = "float64"  # what places are computed in
+REAL = "float64"  # the type of positions
 
 
 def real(value: te.Scalar) -> te.Expr:
-    """The number in the type that places have."""
+    """The number in the type of positions."""
     return te.cast(value, REAL) if isinstance(value, te.Expr) else te.const(value, REAL)
 
 
-# --- places ------------------------------------------------------------------------------------
+# --- positions -----------------------------------------------------------------------------------
 
 
 @frozen
 class Fraction:
-    """(slope * index + offset) / denominator, a place for each index, of whole numbers."""
+    """The positions (slope * index + offset) / denominator, with integer parameters."""
 
     slope: te.Expr
     offset: te.Expr
     denominator: te.Expr
 
     def at(self, index: te.Expr) -> te.Expr:
-        """The place."""
+        """The position."""
         return real(self.slope * index + self.offset) / real(self.denominator)
 
     def nearest(self, index: te.Expr, rounding: str) -> te.Expr:
-        """The nearest element; halves go up in "round" and "round_prefer_ceil"."""
+        """The nearest element; ties go up in "round" and "round_prefer_ceil"."""
         match rounding:
             case "floor":
                 return self._floor(index)
@@ -79,8 +78,8 @@ class Fraction:
 
 @frozen
 class Region:
-    """Places at even distances from one share of an axis to another; 0 is its first element, 1 its
-    last. A single place lies in the middle."""
+    """Evenly spaced positions from one fraction of an axis to another, where 0 is its first element
+    and 1 its last; a single one is in the middle."""
 
     count: te.Expr
     extent: te.Expr
@@ -88,7 +87,7 @@ class Region:
     end: te.Expr
 
     def at(self, index: te.Expr) -> te.Expr:
-        """The place."""
+        """The position."""
         last = real(self.extent - 1)
         steps = real(index) * ((self.end - self.start) * last) / real(self.count - 1)
         middle = 0.5 * (self.start + self.end) * last
@@ -99,7 +98,7 @@ Places = Fraction | Region
 
 
 def nearest(place: te.Expr, rounding: str) -> te.Expr:
-    """The whole number nearest to a place; halves go up in "round" and "round_prefer_ceil"."""
+    """The integer nearest to a position; ties go up in "round" and "round_prefer_ceil"."""
     match rounding:
         case "floor" | "ceil":
             return te.call(rounding, place)
@@ -109,7 +108,7 @@ def nearest(place: te.Expr, rounding: str) -> te.Expr:
 
 
 def source_places(count: te.Expr, extent: te.Expr, mode: str) -> Fraction:
-    """Where each of `count` elements lies on an axis of that extent, which is resized to `count`;
+    """The positions of `count` elements on an axis of that extent, which is resized to `count`;
     `relay.op.building.interpolation` has the same for numbers."""
     zero = te.index(0)
     match mode:
@@ -130,7 +129,7 @@ def source_places(count: te.Expr, extent: te.Expr, mode: str) -> Fraction:
 
 
 def inside(position: te.Expr, extent: te.Expr) -> te.Expr:
-    """The element nearest to a position that may lie beyond an end, or be no number."""
+    """An index clamped to the axis; NaN becomes 0."""
     last = extent - 1 if position.dtype == "int64" else real(extent - 1)
     return te.cast(te.minimum(te.maximum(position, 0), last), "int64")
 
@@ -139,7 +138,7 @@ Taps = list[tuple[te.Expr, te.Expr]]  # elements and their weights
 
 
 def taps(place: te.Expr, extent: te.Expr, method: Method) -> Taps:
-    """The elements that a place reads."""
+    """The taps of a position."""
     low = te.call("floor", place)
     if method.name == "linear":
         share = place - low
@@ -157,7 +156,7 @@ def taps(place: te.Expr, extent: te.Expr, method: Method) -> Taps:
 
 
 def cubic_weights(share: te.Expr, alpha: float) -> list[te.Expr]:
-    """Weights of the elements at distances 1 + share, share, 1 - share and 2 - share."""
+    """Cubic weights of the elements at distances 1 + share, share, 1 - share and 2 - share."""
 
     def near(distance: te.Expr) -> te.Expr:
         return ((alpha + 2) * distance - (alpha + 3)) * (distance * distance) + 1
@@ -168,17 +167,17 @@ def cubic_weights(share: te.Expr, alpha: float) -> list[te.Expr]:
     return [far(1 + share), near(share), near(1 - share), far(2 - share)]
 
 
-# --- reading -----------------------------------------------------------------------------------
+# --- interpolation
+# ----------------------------------------------------------------------------------
 
 
 def floats(dtype: str) -> str:
-    """The type that weighted sums of elements are computed in."""
+    """The type of weighted sums of elements."""
     return wide(dtype) if dtypes.is_float(dtype) else REAL
 
 
 def as_dtype(value: te.Expr, dtype: str) -> te.Expr:
-    """A value that was read, as an element: on the way to integers it is rounded, halves to
-    even."""
+    """An interpolated value as an element; integers are rounded, ties to even."""
     if dtypes.is_integer(dtype) and dtypes.is_float(value.dtype):
         value = te.call("round", te.call("round", value * FINEST) * (1 / FINEST))
     return te.cast(value, dtype)
@@ -189,13 +188,13 @@ Reader = Callable[[Place], te.Expr]
 
 @frozen
 class Grid:
-    """What is read where: an element of data by its place, and for each spatial axis the places,
-    of which images may have their own."""
+    """What to interpolate: elements of data by position, and the positions of each spatial axis,
+    possibly per image."""
 
     read: Reader
     dtype: str
     extents: Mapping[str, te.Expr]
-    places: Mapping[str, Callable[[te.Expr], Places]]  # by the number of the image
+    places: Mapping[str, Callable[[te.Expr], Places]]  # by image
     per_image: bool = False
 
     def table(
@@ -204,8 +203,8 @@ class Grid:
         shape: Mapping[str, te.Expr],
         body: Callable[[te.Expr], tuple[te.Expr, ...]],
     ) -> Callable[[Place], list[te.Expr]]:
-        """What `body` makes of the places of an axis, kept in tensors: its elements by the place
-        in the result."""
+        """The results of `body` for the positions of an axis, stored in tensors; its elements by
+        the position in the result."""
         keys = ("N", letter) if self.per_image else (letter,)
         tensors = te.compute_many(
             [shape[key] for key in keys],
@@ -223,7 +222,7 @@ class Grid:
 def resampled(
     grid: Grid, out: te.Spec, layout: Layout, method: Method, beyond: te.Expr | None = None
 ) -> te.Tensor:
-    """Data read at the places of a grid; outside of data stands `beyond`, where it is given."""
+    """Data interpolated at the positions of a grid; `beyond` outside of data, if given."""
     shape = {letter: extent_in(layout, out.shape, letter) for letter in layout.letters}
     if method.name == "nearest_neighbor":
         read = _nearest(grid, shape, method.rounding)
@@ -272,7 +271,7 @@ def _nearest(grid: Grid, shape: Mapping[str, te.Expr], rounding: str) -> Reader:
 
 
 def _lie_inside(positions: Iterable[te.Expr], extent: te.Expr) -> bool:
-    """Whether positions are known to be those of elements."""
+    """Whether positions are known to be in range."""
     return all(
         te.every(position >= 0, position < extent) == te.const(True, "bool")
         for position in positions
@@ -280,7 +279,7 @@ def _lie_inside(positions: Iterable[te.Expr], extent: te.Expr) -> bool:
 
 
 def _weighted(grid: Grid, shape: Mapping[str, te.Expr], layout: Layout, method: Method) -> Reader:
-    """One axis after the other is read, each into a tensor of its own but the last."""
+    """Interpolate one axis after the other, all but the last into tensors."""
     read, dtype = grid.read, floats(grid.dtype)
     whole = unblocked_axes(layout, "".join(grid.places))
     done: dict[str, te.Expr] = {}

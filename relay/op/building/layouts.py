@@ -1,13 +1,13 @@
-"""Layouts: letters that name the axes of a tensor in their order.
+"""Layouts: the order of the axes of a tensor, as letters.
 
     NCHW            batch, channels, height, width
     NHWC            the same with the channels last
     NCHW8c          the channels in blocks of 8: channel x is at C = x // 8, c = x % 8
-    OIHW4i16o4i     an axis may be cut twice; of its blocks, the outer ones come first
+    OIHW4i16o4i     an axis may be blocked twice; outer blocks come first
 
-A capital letter is an axis, or the number of its blocks; a small letter with a number is the place
-inside a block. Operators compute in one order of whole axes: `unblocked` takes a tensor there,
-`blocked` back. What they do with arrays, `unblocked_shape` and `blocked_shape` do with types.
+A capital letter is an axis, or the number of its blocks; a small letter with a number is the
+position inside a block. Operators compute with unblocked axes in a fixed order: `unblocked` and
+`blocked` convert arrays, `unblocked_shape` and `blocked_shape` types.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _AXIS = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
 
 @frozen
 class Layout:
-    """The axes in order: a letter, and the size of a block where it is one, else 0."""
+    """The axes in order: a letter, and the block size or 0."""
 
     text: str
     axes: tuple[tuple[str, int], ...]
 
     @property
     def letters(self) -> str:
-        """The whole axes in order: NCHW for NCHW8c."""
+        """The unblocked axes in order: NCHW for NCHW8c."""
         return "".join(letter for letter, size in self.axes if not size)
 
     def places(self, letter: str) -> list[int]:
-        """Where the parts of an axis stand, from the outermost to the innermost."""
+        """The positions of the parts of an axis, outermost first."""
         found = [i for i, (name, _) in enumerate(self.axes) if name == letter]
         return sorted(found, key=lambda i: (self.axes[i][1] > 0, i))
 
@@ -52,7 +52,7 @@ class Layout:
 
 @cache
 def parse_layout(text: str) -> Layout | None:
-    """The layout that `text` spells; None if it spells none."""
+    """Parse a layout; None if it is malformed."""
     axes: list[tuple[str, int]] = []
     end = 0
     for part in _AXIS.finditer(text):
@@ -66,7 +66,7 @@ def parse_layout(text: str) -> Layout | None:
 
 
 def read_layout(text: str) -> Layout:
-    """The layout that `text` spells, in a run; relations have looked at it before."""
+    """Parse a layout that a relation has checked."""
     found = parse_layout(text)
     if found is None:
         raise EvaluationError(Diagnostic("this is no layout", expected="NCHW8c", found=text))
@@ -74,12 +74,12 @@ def read_layout(text: str) -> Layout:
 
 
 def spatial_axes(text: str) -> str:
-    """The letters of the spatial axes of a layout, in the order in which sizes are given."""
+    """The letters of the spatial axes of a layout, in order."""
     return "".join(letter for letter in "DHW" if letter in text)
 
 
 def require_layout(site: Site, name: str, text: str, letters: str) -> Layout:
-    """The layout that an attribute spells, which must have the axes `letters`, in any order."""
+    """Parse the layout of an attribute, which must have the axes `letters` in any order."""
     found = parse_layout(text)
     if found is None or sorted(found.letters) != sorted(letters):
         site.fail(
@@ -94,7 +94,7 @@ def require_layout(site: Site, name: str, text: str, letters: str) -> Layout:
 
 
 def unblocked_shape(site: Site, index: int, layout: Layout, letters: str) -> tuple[Dim, ...] | None:
-    """The extents of the axes `letters` of argument `index`; None while it is not known."""
+    """The extents of the axes `letters` of argument `index`; None while it is unknown."""
     if (ty := site.tensor(index, rank=len(layout.axes))) is None:
         return None
     for axis, (letter, size) in enumerate(layout.axes):
@@ -114,7 +114,7 @@ def unblocked_shape(site: Site, index: int, layout: Layout, letters: str) -> tup
 def blocked_shape(
     site: Site, extents: Sequence[Dim], letters: str, layout: Layout
 ) -> tuple[Dim, ...]:
-    """The shape in a layout of a tensor whose axes `letters` have these extents."""
+    """The shape in a layout of a tensor with these extents of the axes `letters`."""
     shape: list[Dim] = [size for _, size in layout.axes]
     for letter, extent in zip(letters, extents, strict=True):
         outer, *_ = layout.places(letter)
@@ -131,7 +131,7 @@ def blocked_shape(
 
 
 def unblocked(array: np.ndarray, source: str, letters: str) -> np.ndarray:
-    """An array of layout `source` as one with the axes `letters`."""
+    """An array of layout `source` with its axes unblocked in the order `letters`."""
     known = read_layout(source)
     places = [known.places(letter) for letter in letters]
     whole = array.transpose([axis for parts in places for axis in parts])
@@ -139,7 +139,7 @@ def unblocked(array: np.ndarray, source: str, letters: str) -> np.ndarray:
 
 
 def blocked(array: np.ndarray, letters: str, target: str) -> np.ndarray:
-    """An array with the axes `letters` in layout `target`."""
+    """An array with the axes `letters`, converted to layout `target`."""
     known = read_layout(target)
     shape: list[int] = []
     for letter, extent in zip(letters, array.shape, strict=True):

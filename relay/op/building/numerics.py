@@ -1,15 +1,15 @@
-"""What arithmetic means where NumPy warns, refuses, or leaves it to the machine.
+"""The semantics of arithmetic where NumPy warns, refuses, or depends on the machine.
 
     integers wrap                     127 + 1 == -128 in int8
     integer x / 0 is 0                and x mod 0 is x, so that x == y * (x / y) + x mod y always
     INT_MIN / -1 wraps                to INT_MIN
-    shifts by the width or more       leave 0, or the sign for `>>`; negative counts are such
-    float -> integer                  drops the fraction, saturates at the ends; NaN is 0
+    shifts by the width or more       give 0, or the sign for `>>`; so do negative counts
+    float -> integer                  truncates and saturates; NaN is 0
     integer -> integer                keeps the low bits
     anything -> bool                  is `!= 0`
     narrow floats, int4 and int2      compute in 32 (8) bits and round once, at the end
 
-Every other executor has to agree, for integers and bools exactly.
+Every executor has to agree, for integers and bools exactly.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from relay import dtypes
 
-# Element types that are stored but not computed with, and what stands in for them.
+# The types that stored-only element types are computed in.
 _WIDER = {
     **dict.fromkeys(("float16", "bfloat16", *dtypes.FLOAT8, *dtypes.MICROSCALING), "float32"),
     **dict.fromkeys(("int2", "int4"), "int8"),
@@ -34,12 +34,12 @@ Reference = Callable[..., Any]
 
 @cache
 def computing_dtype(dtype: np.dtype) -> np.dtype:
-    """The type that arithmetic on elements of `dtype` is carried out in."""
+    """The type in which elements of `dtype` are computed."""
     return np.dtype(_WIDER.get(dtype.name, dtype))
 
 
 def widened(array: np.ndarray) -> np.ndarray:
-    """`array` in the type it is computed with."""
+    """`array` in the type it is computed in."""
     return array.astype(computing_dtype(array.dtype), copy=False)
 
 
@@ -62,7 +62,7 @@ def rounded_once(function: Reference) -> Reference:
 
 
 def limits(dtype: np.dtype) -> tuple[Any, Any]:
-    """The lowest and the highest value of an element type; infinities count."""
+    """The lowest and the highest value of an element type, including infinities."""
     if dtype.kind == "b":
         return False, True
     if dtypes.is_integer(dtype.name):
@@ -74,7 +74,7 @@ def limits(dtype: np.dtype) -> tuple[Any, Any]:
 
 
 def convert(array: np.ndarray, dtype: str) -> np.ndarray:
-    """`array` with elements of another type, by the rules at the top of this file."""
+    """`array` converted to another element type, by the rules above."""
     target = dtypes.to_numpy(dtype)
     if target.kind == "b":
         return np.asarray(widened(array) != 0)
@@ -94,7 +94,7 @@ def convert(array: np.ndarray, dtype: str) -> np.ndarray:
 def sliding_windows(
     array: np.ndarray, extents: tuple[int, ...], axes: tuple[int, ...]
 ) -> np.ndarray:
-    """A view of every window of these extents over the axes; NumPy's own knows no 8-bit floats."""
+    """A view of all windows over the axes; NumPy's own does not support 8-bit floats."""
     stored = array.view(np.uint8) if array.dtype.itemsize == 1 else array
     return np.lib.stride_tricks.sliding_window_view(stored, extents, axes).view(array.dtype)
 
@@ -104,7 +104,7 @@ def is_integral(array: np.ndarray) -> bool:
 
 
 def in_64_bits(array: np.ndarray) -> np.ndarray:
-    """Integers in the widest type of their sign, to add up many; floats as they are."""
+    """Integers in the widest type of their signedness, to be added up; floats unchanged."""
     if not is_integral(array):
         return array
     return array.astype(np.uint64 if array.dtype.kind == "u" else np.int64)
@@ -120,12 +120,12 @@ def divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
 
 
 def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """Lhs / rhs without its fraction; integer x / 0 is 0."""
+    """Lhs / rhs truncated; integer x / 0 is 0."""
     if not is_integral(lhs):
         return np.trunc(np.divide(lhs, rhs))
     divisor = _safe(rhs)
     floored = np.floor_divide(lhs, divisor)
-    # the floor is one too low where the quotient is negative and has a fraction
+    # the floor is one too low for negative inexact quotients
     low = (np.multiply(floored, divisor) != lhs) & ((lhs < 0) != (divisor < 0))
     return np.where(rhs == 0, lhs.dtype.type(0), floored + low.astype(lhs.dtype))
 
@@ -138,14 +138,14 @@ def floor_divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
 
 
 def trunc_mod(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """What `trunc_divide` leaves, with the sign of lhs; integer x mod 0 is x."""
+    """The remainder of `trunc_divide`, with the sign of lhs; integer x mod 0 is x."""
     if not is_integral(lhs):
         return np.fmod(lhs, rhs)
     return lhs - np.multiply(trunc_divide(lhs, rhs), rhs)
 
 
 def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """What `floor_divide` leaves, with the sign of rhs; integer x mod 0 is x."""
+    """The remainder of `floor_divide`, with the sign of rhs; integer x mod 0 is x."""
     if not is_integral(lhs):
         return np.mod(lhs, rhs)
     return lhs - np.multiply(floor_divide(lhs, rhs), rhs)

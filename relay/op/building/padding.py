@@ -1,7 +1,7 @@
-"""Padding of spatial axes in its forms, as `relay.nn.utils`.
+"""The forms of padding of spatial axes, as `relay.nn.utils`.
 
     1                  the same everywhere
-    (1, 2)             for each axis, on both of its sides
+    (1, 2)             for each axis, on both sides
     (1, 2, 3, 4)       before each axis and then after each: top, left, bottom, right
 
 The last is the long form, which attributes hold (`relay.op.building.window`).

@@ -1,10 +1,10 @@
-"""The rules of `relay.op.building.numerics` for scalar expressions: what kernels compute with.
+"""The rules of `relay.op.building.numerics` for scalar expressions, as kernels compute them.
 
     x / 0 is 0 for integers           and x mod 0 is x
     a negative integer power          is 0 unless the base is 1 or -1
-    narrow floats, int4 and int2      compute in 32 (8) bits; `widened` says so
+    narrow floats, int4 and int2      compute in 32 (8) bits: `widened`
 
-Wrapping, saturating conversions and shifts are in the expressions already (`relay.te.expr`).
+Wrapping, saturating conversions and shifts are part of the expressions (`relay.te.expr`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Function = Callable[..., te.Expr]
 
 
 def wide(dtype: str) -> str:
-    """The type that arithmetic on elements of `dtype` is carried out in."""
+    """The type in which elements of `dtype` are computed."""
     return str(computing_dtype(dtypes.to_numpy(dtype)))
 
 
 def widened(value: te.Expr) -> te.Expr:
-    """The value in the type it is computed with."""
+    """The value in the type it is computed in."""
     return te.cast(value, wide(value.dtype))
 
 
 def rounded_once(function: Function) -> Function:
     """`function` computed in a wider type where its arguments are narrow, and rounded at the end.
 
-    A single operation needs this not: it is rounded once anyhow. Constants that are no numbers of
-    the narrow type do.
+    Single operations do not need this, as they are rounded once anyhow; constants that the narrow
+    type cannot represent do.
     """
 
     @wraps(function)
@@ -64,17 +64,17 @@ def divide(x: te.Expr, y: te.Expr) -> te.Expr:
 
 
 def trunc_divide(x: te.Expr, y: te.Expr) -> te.Expr:
-    """X / y without its fraction."""
+    """X / y truncated."""
     return te.call("trunc", x / y) if is_float(x) else te.truncdiv(x, y)
 
 
 def trunc_mod(x: te.Expr, y: te.Expr) -> te.Expr:
-    """What `trunc_divide` leaves, with the sign of x."""
+    """The remainder of `trunc_divide`, with the sign of x."""
     return te.call("fmod", x, y) if is_float(x) else x - te.truncdiv(x, y) * y
 
 
 def floor_mod(x: te.Expr, y: te.Expr) -> te.Expr:
-    """What `floor_divide` leaves, with the sign of y."""
+    """The remainder of `floor_divide`, with the sign of y."""
     if not is_float(x):
         return x - (x // y) * y
     rest = te.call("fmod", x, y)
@@ -88,7 +88,7 @@ def floor_divide(x: te.Expr, y: te.Expr) -> te.Expr:
     if not is_float(x):
         return x // y
     rest = te.call("fmod", x, y)
-    # all but exact: x - rest is a multiple of y
+    # nearly exact: x - rest is a multiple of y
     whole = te.call("round", (x - rest) / y)
     below = te.every(te.not_equal(rest, 0.0), te.not_equal(rest < 0.0, y < 0.0))
     floored = te.select(below, whole - 1.0, whole)
@@ -110,7 +110,7 @@ def power(x: te.Expr, y: te.Expr) -> te.Expr:
 
 
 def _whole_power(x: te.Expr, y: te.Expr) -> te.Expr:
-    """X times itself, for y >= 0, by the bits of y: x**5 is x * (x**2)**2."""
+    """X to the power of y >= 0 by repeated squaring: x**5 is x * (x**2)**2."""
     bits = te.width(y.dtype) - (y.dtype in dtypes.SIGNED)
     result: te.Expr = te.const(1, x.dtype)
     for bit in range(bits):
@@ -129,9 +129,9 @@ def sign(x: te.Expr) -> te.Expr:
 
 
 def two_to_the(exponent: te.Expr, dtype: str) -> te.Expr:
-    """The power of two as a float of `dtype` (float32 or float64), put together from its bits.
+    """2**exponent as a float32 or float64, assembled from its bits.
 
-    The exponent is an integer of the same width that a normal number can have.
+    The exponent is an integer of the same width, in the range of normal numbers.
     """
     layout = np.finfo(dtype)
     biased = exponent + (layout.maxexp - 1)

@@ -1,4 +1,4 @@
-"""Small tables of numbers inside tensor expressions, and matrices applied along an axis."""
+"""Small constant tables in tensor expressions, and matrices applied along an axis."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from relay.op.building.elements import position
 
 
 def table(values: np.ndarray, dtype: str, name: str = "table") -> te.Tensor:
-    """The tensor with these elements. They are chosen bit by bit of their number, so there should
-    be few."""
+    """The tensor with these elements, selected by the bits of the index, so there should be few."""
     return te.compute(
         values.shape,
         lambda *i: _chosen(values, position(i, tuple(map(te.index, values.shape))), dtype),

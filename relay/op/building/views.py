@@ -1,11 +1,11 @@
-"""Tensors in a layout, read by the letters of their axes.
+"""Tensors in a layout, indexed by the letters of their axes.
 
     x = View(data, read_layout("NCHW16c"))
     x.at(N=n, C=c, H=h, W=w)            data[n, c // 16, h, w, c % 16]
 
-An index along a whole axis is kept in digits, like a number: of a channel in blocks of 16, the
-block and the place inside it. A layout that cuts the axis in the same places takes the digits as
-they are, so indices stay sums of loop variables; any other puts them together and divides.
+An index along an unblocked axis is kept in digits of a mixed base: for a channel in blocks of 16,
+the block and the position inside it. A layout with the same blocks uses the digits directly, so
+that indices stay sums of loop variables; any other combines and divides them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from relay.op.building.layouts import Layout, read_layout
 
 @frozen
 class Digits:
-    """An index as a number of mixed base: digits and how many values each has, the highest one
-    first. Without digits it is 0."""
+    """An index in a mixed base: digits with the number of values of each, highest first. Without
+    digits it is 0."""
 
     parts: tuple[tuple[te.Expr, te.Expr], ...] = ()
 
@@ -37,18 +37,18 @@ class Digits:
 
     @property
     def extent(self) -> te.Expr:
-        """How many values the index has."""
+        """The number of values of the index."""
         total: te.Expr = te.index(1)
         for _, extent in self.parts:
             total = total * extent
         return total
 
     def then(self, lower: Digits) -> Digits:
-        """The number with the digits of `lower` after these."""
+        """The index with the digits of `lower` appended."""
         return Digits(self.parts + lower.parts)
 
     def cut(self, blocks: Sequence[te.Scalar]) -> list[te.Expr]:
-        """The number of the block, of the block inside that, …, and the place in the innermost."""
+        """The indices of the blocks, outermost first, and the position in the innermost."""
         rest, found = self, []
         for size in reversed(blocks):
             rest, place = rest.divided(te.index(size))
@@ -56,13 +56,13 @@ class Digits:
         return [rest.whole, *reversed(found)]
 
     def divided(self, size: te.Expr) -> tuple[Digits, Digits]:
-        """The number divided by `size`, and what is left over."""
+        """The index divided by `size`, and the remainder."""
         width: te.Expr = te.index(1)
         for position in reversed(range(len(self.parts))):
             if width == size:
                 return Digits(self.parts[: position + 1]), Digits(self.parts[position + 1 :])
             digit, extent = self.parts[position]
-            share = _quotient(size, width)  # how many values of this digit a block has
+            share = _quotient(size, width)  # values of this digit per block
             if share is None:
                 break
             if _quotient(share, extent) is None:
@@ -83,7 +83,7 @@ def along(index: te.Scalar, extent: te.Scalar) -> Digits:
 
 
 def _quotient(number: te.Expr, divisor: te.Expr) -> te.Expr | None:
-    """The quotient where it is known to be whole."""
+    """The quotient, if it is known to be exact."""
     if number == divisor:
         return te.index(1)
     if isinstance(number, te.Const) and isinstance(divisor, te.Const) and divisor.value:
@@ -92,7 +92,7 @@ def _quotient(number: te.Expr, divisor: te.Expr) -> te.Expr | None:
 
 
 def common_blocks(*cuts: Sequence[int]) -> list[int]:
-    """The blocks that all of these blocks of an axis consist of; none if they do not nest."""
+    """The common subdivision of these blocks of an axis; none if they do not nest."""
     sizes = sorted({prod(blocks[i:]) for blocks in cuts for i in range(len(blocks))})
     found: list[int] = []
     for inner, outer in zip([1, *sizes], sizes, strict=False):
@@ -105,7 +105,7 @@ def common_blocks(*cuts: Sequence[int]) -> list[int]:
 def running(
     extent: te.Expr, blocks: Sequence[int], name: str
 ) -> tuple[Digits, tuple[te.Axis, ...]]:
-    """An index to sum over in blocks, where they come out even: its digits and their axes."""
+    """A reduction index in blocks, if they divide the extent: its digits and their axes."""
     block = prod(blocks)
     if isinstance(extent, te.Const) and extent.value % block:
         blocks, block = (), 1
@@ -122,17 +122,17 @@ Indices = tuple[te.Expr, ...]
 
 @frozen
 class View:
-    """A tensor and what its axes are called."""
+    """A tensor and its layout."""
 
     tensor: te.Tensor
     layout: Layout
 
     def extent(self, letter: str) -> te.Expr:
-        """The extent of a whole axis."""
+        """The extent of an unblocked axis."""
         return extent_in(self.layout, self.tensor.shape, letter)
 
     def at(self, **place: Digits | te.Scalar) -> te.Read:
-        """The element at these indices of whole axes."""
+        """The element at these indices of unblocked axes."""
         digits = {
             letter: index if isinstance(index, Digits) else along(index, self.extent(letter))
             for letter, index in place.items()
@@ -141,18 +141,18 @@ class View:
 
 
 def view(tensor: te.Tensor, layout: str) -> View:
-    """A tensor in the layout that `layout` spells."""
+    """A tensor with a layout given as text."""
     return View(tensor, read_layout(layout))
 
 
 def extent_in(layout: Layout, shape: Sequence[te.Expr], letter: str) -> te.Expr:
-    """The extent of a whole axis of a tensor in that layout and shape."""
+    """The extent of an unblocked axis of a tensor in that layout and shape."""
     outer, *_ = layout.places(letter)
     return shape[outer] * prod(layout.blocks(letter))
 
 
 def shape_in(layout: Layout, extents: Mapping[str, te.Expr]) -> tuple[te.Expr, ...]:
-    """The shape in a layout of a tensor whose axes have these extents."""
+    """The shape in a layout of a tensor with these extents."""
     return tuple(
         te.index(size) if size else extents[letter] // prod(layout.blocks(letter))
         for letter, size in layout.axes
@@ -160,7 +160,7 @@ def shape_in(layout: Layout, extents: Mapping[str, te.Expr]) -> tuple[te.Expr, .
 
 
 def indices_in(layout: Layout, place: Place) -> Indices:
-    """Where an element of a tensor in that layout lies."""
+    """The indices of an element in that layout."""
     found: list[te.Expr] = [te.index(0)] * len(layout.axes)
     for letter, digits in place.items():
         parts = digits.cut(layout.blocks(letter))
@@ -170,7 +170,7 @@ def indices_in(layout: Layout, place: Place) -> Indices:
 
 
 def place_in(layout: Layout, indices: Sequence[te.Expr], shape: Sequence[te.Expr]) -> Place:
-    """What indices into a tensor of that layout and shape mean for its whole axes."""
+    """The place that indices into a tensor of that layout and shape denote."""
     return {
         letter: Digits(
             tuple(
@@ -190,13 +190,13 @@ def fill(
 
 
 def unblocked_axes(layout: Layout, letters: str) -> Layout:
-    """The layout with these axes whole, where they stand."""
+    """The layout with these axes unblocked."""
     axes = tuple(axis for axis in layout.axes if not (axis[1] and axis[0] in letters))
     return Layout(_spelled(axes), axes)
 
 
 def with_axis_before(layout: Layout, letter: str, new: str) -> Layout:
-    """The layout with another axis right before a whole one."""
+    """The layout with another axis before an unblocked one."""
     place, *_ = layout.places(letter)
     axes = (*layout.axes[:place], (new, 0), *layout.axes[place:])
     return Layout(_spelled(axes), axes)
@@ -206,13 +206,13 @@ def _spelled(axes: Sequence[tuple[str, int]]) -> str:
     return "".join(f"{size}{letter.lower()}" if size else letter for letter, size in axes)
 
 
-# --- room around tensors -----------------------------------------------------------------------
+# --- padding ----------------------------------------------------------------------------------
 
 Widths = tuple[te.Scalar, te.Scalar]  # before and after an axis
 
 
 def padded(data: View, pads: Mapping[str, Widths], value: te.Scalar = 0) -> View:
-    """Data with so much room before and after some axes, filled with one value."""
+    """Data padded along some axes with one value."""
     starts = {letter: before for letter, (before, _) in pads.items()}
     extents = {
         letter: data.extent(letter) + before + after for letter, (before, after) in pads.items()
@@ -227,10 +227,10 @@ def laid_out(
     apart: Mapping[str, int] | None = None,
     value: te.Scalar = 0,
 ) -> View:
-    """Data with other extents of some axes, which are whole then: its elements begin at `starts`
-    and stand `apart`; what lies elsewhere is cut off, and elsewhere is `value`.
+    """Data with other extents of some axes, which become unblocked: its elements begin at `starts`,
+    `apart` elements from each other; what does not fit is cropped, and the rest is `value`.
 
-    It is data itself where nothing changes.
+    Data itself where nothing changes.
     """
     layout = unblocked_axes(data.layout, "".join(extents))
     distances = dict.fromkeys(extents, 1) | dict(apart or {})

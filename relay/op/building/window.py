@@ -1,6 +1,6 @@
-"""Windows that slide over spatial axes: their attributes, how many fit, and a view of them.
+"""Sliding windows over spatial axes: their attributes, their number, and a view of them.
 
-Convolutions and pools share this. They compute with the batch and the channels in front (`NC…`).
+Shared by convolutions and pools, which compute in the layout (`NC…`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from relay.op.building.numerics import sliding_windows
 from relay.op.site import Site
 
 Pair = tuple[int, int]
-Sizes = int | Sequence[int]  # what people give for a value per spatial axis
+Sizes = int | Sequence[int]  # as given by users: a value per spatial axis
 
 # --- attributes --------------------------------------------------------------------------------
 
@@ -36,14 +36,13 @@ _PER_AXIS = frozenset(
 
 
 class WindowAttrs(Attrs):
-    """Attributes in which sizes hold a value for each spatial axis, and padding has its long form.
+    """Attributes with sizes for each spatial axis and padding in its long form.
 
-    One value is meant for all axes. So 1, (1, 1) and (1, 1, 1, 1) make equal attributes, and who
-    reads them meets one form only.
+    A single value means all axes: 1, (1, 1) and (1, 1, 1, 1) make equal attributes.
     """
 
     __slots__ = ()
-    axes: ClassVar[int]  # how many axes are spatial
+    axes: ClassVar[int]  # the number of spatial axes
 
     def __post_init__(self) -> None:
         Attrs.__post_init__(self)
@@ -55,14 +54,14 @@ class WindowAttrs(Attrs):
 
 
 def per_axis(values: Sizes, count: int) -> tuple[int, ...]:
-    """One value for each spatial axis; a single one is meant for all."""
+    """One value for each spatial axis; a single one is repeated."""
     given = (values,) if isinstance(values, int) else tuple(values)
     return given * count if len(given) == 1 else given
 
 
 def long_padding(padding: Sizes, count: int) -> tuple[int, ...]:
-    """All that stand before the axes, then all that stand after, from 1, `count` or 2 * `count`
-    values; what has none of these forms stays as it is, for relations to report."""
+    """Padding before all axes, then after all, from 1, `count` or 2 * `count` values; other lengths
+    are left for relations to report."""
     given = (padding,) if isinstance(padding, int) else tuple(padding)
     if len(given) == 1:
         return given * (2 * count)
@@ -102,9 +101,9 @@ def require_padding(site: Site, values: Sequence[int], count: int) -> None:
 def window_counts(
     site: Site, extents: Sequence[Dim], sizes: Sequence[Dim], ceil_mode: bool = False
 ) -> list[Dim]:
-    """How many windows fit on each axis: floor((padded - covered) / stride) + 1.
+    """The number of windows on each axis: floor((padded - covered) / stride) + 1.
 
-    With `ceil_mode` the last one may stick out.
+    With `ceil_mode` the last one may exceed the padding.
     """
     known = site.attrs
     dilation = getattr(known, "dilation", (1,) * known.axes)
@@ -171,8 +170,8 @@ def overlapped(
     dilation: Sequence[int],
     pads: Sequence[Pair],
 ) -> np.ndarray:
-    """The sum (batch, channels, extents…) of parts (batch, channels, positions…, window…), each
-    laid where `windows` would have taken it from: its transpose, as a linear map."""
+    """The transpose of `windows` as a linear map: the sum (batch, channels, extents…) of parts
+    (batch, channels, positions…, window…) at their positions."""
     count = len(extents)
     positions, sizes = parts.shape[2 : 2 + count], parts.shape[2 + count :]
     axes = list(zip(extents, positions, sizes, strides, dilation, pads, strict=True))

@@ -13,7 +13,7 @@ from relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import copied, filled
-from relay.op.building.helper import helper
+from relay.op.building.helper import helper, unpacked
 from relay.op.building.numerics import computing_dtype, rounded_once
 from relay.op.building.scalars import widened
 from relay.op.facts import Precision
@@ -151,12 +151,14 @@ def _batch_norm_compute(
     return result, copied(moving_mean, out[1]), copied(moving_var, out[2])
 
 
-batch_norm = helper(
-    "nn.batch_norm",
-    "Normalized data, the mean and the variance.",
-    ("data", "gamma", "beta", "moving_mean", "moving_var"),
-    BatchNormAttrs,
-    outputs=3,
+batch_norm = unpacked(
+    helper(
+        "nn.batch_norm",
+        "Normalized data, the mean and the variance.",
+        ("data", "gamma", "beta", "moving_mean", "moving_var"),
+        BatchNormAttrs,
+    ),
+    3,
 )
 
 

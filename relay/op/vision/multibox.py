@@ -14,7 +14,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import scalars
 from relay.op.building.elements import place
-from relay.op.building.helper import helper
+from relay.op.building.helper import helper, unpacked
 from relay.op.building.numerics import widened
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, Tensor, define, sample
@@ -265,12 +265,14 @@ def _multibox_transform_loc_loops(
     return te.procedure(inputs, outputs, write, "multibox_transform_loc")
 
 
-multibox_transform_loc = helper(
-    "vision.multibox_transform_loc",
-    "Boxes from anchors and predictions, and their number per image.",
-    ("cls_prob", "loc_pred", "anchor"),
-    MultiBoxTransformLocAttrs,
-    outputs=2,
+multibox_transform_loc = unpacked(
+    helper(
+        "vision.multibox_transform_loc",
+        "Boxes from anchors and predictions, and their number per image.",
+        ("cls_prob", "loc_pred", "anchor"),
+        MultiBoxTransformLocAttrs,
+    ),
+    2,
 )
 
 

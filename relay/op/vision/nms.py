@@ -11,7 +11,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op.building.helper import helper
+from relay.op.building.helper import helper, unpacked
 from relay.op.building.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, INTEGER, Site
@@ -528,12 +528,14 @@ def _regular(
     return *results, counts
 
 
-regular_non_max_suppression = helper(
-    "vision.regular_non_max_suppression",
-    "Non-maximum suppression per class: boxes, classes, scores, and their number.",
-    ("boxes", "scores"),
-    RegularNMSAttrs,
-    outputs=4,
+regular_non_max_suppression = unpacked(
+    helper(
+        "vision.regular_non_max_suppression",
+        "Non-maximum suppression per class: boxes, classes, scores, and their number.",
+        ("boxes", "scores"),
+        RegularNMSAttrs,
+    ),
+    4,
 )
 
 
