@@ -1,7 +1,7 @@
-"""Values as they are, with something said about them, as `relay.annotation`.
+"""Annotations of values, as `relay.annotation`.
 
-Passes and executors read what is said; what is computed does not depend on it. `debug` shows a
-value to a Python function while the interpreter runs.
+They do not affect what is computed; passes and executors read them. `debug` shows a value to a
+Python function when the interpreter computes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ANYTHING = (sample((2, 3)), sample([(2,), (0, 3)], dtype="int8"), sample((), dt
 
 
 def _identity(site: Site) -> Type | None:
-    """Anything in, the same type out; known from either side."""
+    """The type of the argument; inferred in both directions."""
     if not isinstance(site.args[0], IncompleteType):
         return site.args[0]
     site.assign(0, site.result)
@@ -93,7 +93,7 @@ checkpoint = _annotation(
 
 @attrs
 class FunctionIdAttrs(Attrs):
-    """fid: the number that partial evaluation knows the function by"""
+    """fid: the id of the function in partial evaluation"""
 
     fid: int = -1
 
@@ -141,7 +141,7 @@ _DEVICE = re.compile(r"([a-z_]+)(?:\((\d+)\)|:(\d+))?")
 
 
 def device_name(device: Device | str | None) -> str:
-    """How attributes name a device: `cuda(1)`; "" where it is left open.
+    """The name of a device in attributes: `cuda(1)`; "" is any.
 
     `cuda` is `cuda(0)`, and `cuda:1` is `cuda(1)`.
     """
@@ -175,9 +175,9 @@ def _require_cpu(attributes: Mapping[str, Any], span: AnySpan | None = None) -> 
 
 @attrs
 class OnDeviceAttrs(Attrs):
-    """virtual_device: the device, as in "cuda(0)"; "" leaves it open
+    """virtual_device: the device, as in "cuda(0)"; "" is any
     constrain_result: the result must be on that device
-    constrain_body: what body computes must be computed on that device
+    constrain_body: body must be computed on that device
     """
 
     virtual_device: str = ""
@@ -214,8 +214,8 @@ def function_on_device(
     param_devices: Sequence[Device | str | None],
     result_device: Device | str | None,
 ) -> Function:
-    """`function` with the devices that its parameters are on and that its result is to be on, as
-    the attributes `param_devices` and `result_device`."""
+    """`function` with the devices of its parameters and its result, as the attributes
+    `param_devices` and `result_device`."""
     if len(param_devices) != len(function.params):
         raise RelayError(
             f"a function of {len(function.params)} parameters needs as many devices, found "
@@ -268,14 +268,14 @@ def _debug(program: Any, debug_func: Callable[[Any], Any] | None) -> Any:
 
 
 def debug(expr: Expr, debug_func: Callable[[Any], Any] | None = None) -> Call:
-    """`expr`; whenever the interpreter gets there, `debug_func` is called with its value."""
+    """`expr`; `debug_func` is called with its value when the interpreter computes it."""
     return DEBUG(expr, debug_func=debug_func)
 
 
 DEBUG = define(
     "debug",
-    doc="program, whose value is shown to a Python function when the interpreter has computed it. "
-    "The function is part of the program in memory, and not of its text.",
+    doc="program; its value is shown to a Python function when the interpreter computes it. The "
+    "function is not part of the text of a program.",
     arguments=[("program", "anything")],
     attrs=DebugAttrs,
     relation=_identity,
@@ -288,7 +288,7 @@ DEBUG = define(
     on_values=True,
 )
 
-# --- for quantisation --------------------------------------------------------------------------
+# --- for quantization --------------------------------------------------------------------------
 
 
 @attrs
@@ -300,7 +300,7 @@ class CastHintAttrs(Attrs):
 
 cast_hint = _annotation(
     "annotation.cast_hint",
-    "data, which quantisation keeps in elements of another type.",
+    "data, which quantization keeps in elements of another type.",
     attributes=CastHintAttrs,
     samples=[sample((2, 3), attrs={"dtype": "int8"})],
 )
@@ -308,9 +308,9 @@ cast_hint = _annotation(
 
 @attrs
 class SimulatedQuantizeAttrs(Attrs):
-    """kind: what data is: 0 not to be quantised, 1 an input, 2 a weight, 3 an activation
-    sign: numbers below 0 are kept
-    rounding: how numbers become whole; with "round" halves go to the even one
+    """kind: 0 not quantized, 1 an input, 2 a weight, 3 an activation
+    sign: whether the integers are signed
+    rounding: of values to integers; "round" rounds ties to even
     """
 
     kind: int
@@ -373,11 +373,10 @@ def _simulated_quantize_compute(
 
 simulated_quantize = define(
     "relay.op.annotation.simulated_quantize",
-    doc="data with the error that integers would bring in: in units of dom_scale it is clipped and "
-    "made whole.",
+    doc="data with simulated quantization error: clipped and rounded in units of dom_scale.",
     arguments=[
-        ("data", "real numbers"),
-        ("dom_scale", "the distance between neighbouring integers"),
+        ("data", "the input"),
+        ("dom_scale", "the scale"),
         ("clip_min", "the lowest integer"),
         ("clip_max", "the highest integer"),
     ],

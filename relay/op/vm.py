@@ -1,4 +1,4 @@
-"""Programs after lowering: shapes at run time, and functions that write their results to memory."""
+"""Operators of lowered programs: shapes at run time, and calls with results in given memory."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ SHAPE_OF = define(
 
 @attrs
 class ReshapeTensorAttrs(Attrs):
-    """newshape: what is known of the new shape; -1 stands for an extent that is not"""
+    """newshape: the static extents of the new shape; -1 for dynamic dimensions"""
 
     newshape: tuple[int, ...]
 
 
 def _reshape_tensor_type(site: Site) -> Type | None:
-    """The elements of data in the new shape."""
+    """Data with the new shape."""
     site.require_elements(1, INTEGER)
     data, shape = site.tensor(0), site.tensor(1, rank=1)
     if data is None or shape is None:
@@ -83,7 +83,7 @@ def _reshape_tensor_type(site: Site) -> Type | None:
 
 
 def _new_extents(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]) -> tuple[int, ...]:
-    """The new shape, compared with what is known of it."""
+    """The new shape, checked against the static extents."""
     extents = tuple(int(extent) for extent in shape)
     known = all(wanted in (-1, found) for wanted, found in zip(newshape, extents, strict=True))
     if not known or min(extents, default=0) < 0 or prod(extents) != data.size:
@@ -98,14 +98,14 @@ def _new_extents(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]) -
 
 
 def reshape_tensor(data: Expr, shape: Expr, newshape: Sequence[int]) -> Call:
-    """The elements of data in another shape, without a copy."""
+    """Data with another shape, without a copy."""
     known = [-1 if isinstance(extent, dims.Any) else extent for extent in newshape]
     return RESHAPE_TENSOR(data, shape, newshape=known)
 
 
 RESHAPE_TENSOR = define(
     "vm.reshape_tensor",
-    doc="The elements of data in another shape, which is a view of the same memory.",
+    doc="Data with another shape, as a view of the same memory.",
     arguments=[("data", "the input"), ("shape", "the new extents")],
     attrs=ReshapeTensorAttrs,
     relation=_reshape_tensor_type,
@@ -123,12 +123,12 @@ RESHAPE_TENSOR = define(
 
 # --- calls -------------------------------------------------------------------------------------
 
-# A reference that calls a function yields it with its arguments, and gets the result.
+# A reference calls a function by yielding it with its arguments.
 Calling = Generator[tuple[Any, Iterable[Any]], Any, Any]
 
 
 def _function(site: Site) -> FuncType | None:
-    """The type of the function that is called; None while it is not known."""
+    """The type of the called function; None while it is unknown."""
     ty = site.args[0]
     if isinstance(ty, IncompleteType):
         return None
@@ -152,14 +152,14 @@ def _call_lowered(func: Any, call_args: Iterable[Any], metadata: Any) -> Calling
 
 @attrs
 class CallLoweredAttrs(Attrs):
-    """metadata: what the compiler noted about the function; None is nothing"""
+    """metadata: compiler metadata of the function; None is nothing"""
 
     metadata: DictAttrs | None = None
 
 
 call_lowered = define(
     "call_lowered",
-    doc="The result of a function that was compiled, for a tuple of arguments.",
+    doc="The result of a compiled function for a tuple of arguments.",
     arguments=[("func", "a function"), ("call_args", "a tuple of its arguments")],
     attrs=CallLoweredAttrs,
     relation=_call_lowered_type,
@@ -170,7 +170,7 @@ call_lowered = define(
 
 
 def _invoke_type(site: Site) -> Type | None:
-    """Nothing; the outputs have the types of the tensors that the function gives."""
+    """The empty tuple; the outputs have the types of the results of the function."""
     function = _function(site)
     if function is None or function.ret_type.occurs & Occurs.HOLE:
         return None
@@ -204,14 +204,13 @@ def _tensors(value: Any) -> Iterator[NDArray]:
 
 
 def invoke_tvm_op(func: Expr, inputs: Expr, outputs: Expr) -> Call:
-    """A call of `func` that writes its results to memory; inputs and outputs are tuples."""
+    """Call `func` with its results written to memory; inputs and outputs are tuples."""
     return INVOKE_TVM_OP(func, inputs, outputs)
 
 
 INVOKE_TVM_OP = define(
     "vm.invoke_tvm_op",
-    doc="Nothing; the results of a function are written to tensors that lie in a storage. The "
-    "tensors in nested tuples come one after the other.",
+    doc="Write the results of a function to tensors in storage. Nested tuples are flattened.",
     arguments=[
         ("op", "a function"),
         ("ins", "a tuple of its arguments"),

@@ -1,4 +1,4 @@
-"""What other compilers say about the operators they take over."""
+"""Patterns of operators that external compilers support."""
 
 from relay.op.contrib.register import get_pattern_table, register_pattern_table
 

@@ -1,4 +1,4 @@
-"""The patterns that other compilers know as one operator of theirs, by compiler.
+"""Pattern tables of external compilers, by name.
 
     @register_pattern_table("dnnl")
     def patterns():
@@ -6,7 +6,7 @@
 
     mod = relay.transform.MergeComposite(get_pattern_table("dnnl"))(mod)
 
-Like operators, tables are known by name in the whole process.
+Like operators, tables are registered in the whole process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from relay.errors import RelayError
 
-# (name, pattern) or (name, pattern, check); what patterns are is the business of those who match
+# (name, pattern) or (name, pattern, check)
 Table = Sequence[tuple[Any, ...]]
 Maker = TypeVar("Maker", bound=Callable[[], Table])
 
@@ -24,9 +24,9 @@ _tables: dict[str, Callable[[], Table]] = {}
 
 
 def register_pattern_table(compiler: str, table: Maker | None = None) -> Any:
-    """Enter the table that `table` makes, under the name of a compiler; without it, a decorator.
+    """Register the table that `table` makes for a compiler; without it, a decorator.
 
-    A later table takes the place of an earlier one.
+    A later table replaces an earlier one.
     """
     if not isinstance(compiler, str):
         raise RelayError(f"a compiler is known by its name, found {compiler!r}")

@@ -1,4 +1,4 @@
-"""Images read at places that a grid names, as spatial transformers do."""
+"""Spatial transformers: affine_grid and grid_sample."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _affine_grid_type(site: Site) -> Type | None:
 
 
 def _from_end_to_end(count: int) -> np.ndarray:
-    """Places from -1 to 1; a single one lies in the middle."""
+    """Positions from -1 to 1; a single one is in the middle."""
     return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(count)
 
 
@@ -88,8 +88,8 @@ def _affine_grid_compute(data: te.Tensor, out: te.Spec, target_shape: Sequence[i
 
 affine_grid = define(
     "image.affine_grid",
-    doc="For each element of an image the place it is read from, by an affine map: matrix times "
-    "(x, y, 1), where x and y run from -1 to 1.",
+    doc="For each element of an image its source position under an affine map: matrix times (x, y, "
+    "1), where x and y run from -1 to 1.",
     arguments=[("data", "a matrix of 2 x 3 for each image")],
     attrs=AffineGridAttrs,
     relation=_affine_grid_type,
@@ -108,12 +108,11 @@ affine_grid = define(
 
 @attrs
 class GridSampleAttrs(Attrs):
-    """method: read the nearest element, halves to even; or between the two ("bilinear") or four
-    ("bicubic") nearest along each axis
+    """method: the interpolation; nearest rounds ties to even
     layout: the order of the axes of data and of the result
-    padding_mode: outside of data stands 0 ("zeros"), the nearest element ("border"), or data
-    mirrored ("reflection")
-    align_corners: -1 and 1 are the centres of the first and last elements, otherwise their edges
+    padding_mode: outside of data 0 ("zeros"), the nearest element ("border"), or data reflected
+    ("reflection")
+    align_corners: -1 and 1 are the centers of the first and last elements, otherwise their edges
     """
 
     method: Literal["nearest", "bilinear", "bicubic"] = "bilinear"
@@ -141,7 +140,7 @@ def _grid_sample_type(site: Site) -> Type | None:
 
 
 def _mirrored(places: np.ndarray, extent: int, align_corners: bool) -> Any:
-    """Places brought into the axis by mirroring it at its ends, again and again."""
+    """Positions reflected into the axis at its ends."""
     start, length = (0.0, extent - 1) if align_corners else (-0.5, extent)
     if length == 0:
         return np.zeros_like(places)
@@ -151,7 +150,7 @@ def _mirrored(places: np.ndarray, extent: int, align_corners: bool) -> Any:
 def _axis_taps(
     places: np.ndarray, extent: int, method: str, padding_mode: str, align_corners: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The elements of an axis that are read, and their weights; one more axis than places."""
+    """The indices along an axis and their weights, with one more axis than positions."""
     if align_corners:
         places = (places + 1) * (extent - 1) / 2
     else:
@@ -163,7 +162,7 @@ def _axis_taps(
         return where if padding_mode == "zeros" else np.clip(where, 0, extent - 1)
 
     if method == "bicubic":
-        # elements are brought into the axis one by one, so that the curve runs through them
+        # each index is reflected or clamped by itself
         low = np.floor(places)
         positions = brought_in(low[..., None] + np.arange(-1, 3))
         weights = cubic_weights(places - low, -0.75)
@@ -190,7 +189,7 @@ def _grid_sample(
     letters = "NCDHW" if "D" in layout else "NCHW"
     images = np.moveaxis(in_floats(unblocked(data, layout, letters)), 1, -1)
     extents = images.shape[1:-1]
-    # the grid names x before y, data has y before x
+    # the grid is in order x, y; data in order y, x
     along = np.moveaxis(grid.astype(np.float64), 1, 0)[::-1]
     taps = [
         _axis_taps(places, extent, method, padding_mode, align_corners)
@@ -208,7 +207,7 @@ def _grid_sample(
 def _axis_taps_compute(
     place: te.Expr, extent: te.Expr, method: str, padding_mode: str, align_corners: bool
 ) -> Taps:
-    """The elements of an axis that are read; those that do not exist weigh nothing."""
+    """The taps along an axis; elements out of range have weight 0."""
     size = real(extent)
     place = (place + 1) * (size - 1) / 2 if align_corners else ((place + 1) * size - 1) / 2
 
@@ -251,12 +250,12 @@ def _grid_sample_compute(
     padding_mode: str,
     align_corners: bool,
 ) -> te.Tensor:
-    """What is read along each axis is found once for all channels."""
+    """The taps of each axis are computed once for all channels."""
     images, spatial = view(data, layout), spatial_axes(layout)
     dtype = wide(data.dtype)
 
     def table(axis: int, letter: str) -> tuple[te.Tensor, ...]:
-        # the grid names x before y, data has y before x
+        # the grid is in order x, y; data in order y, x
         number = len(spatial) - 1 - axis
 
         def body(n: te.Expr, *place: te.Expr) -> tuple[te.Expr, ...]:
@@ -290,10 +289,10 @@ def _grid_sample_compute(
 
 grid_sample = define(
     "image.grid_sample",
-    doc="data read at places given as x and y, or x, y and z, each from -1 to 1 within data.",
+    doc="data sampled at positions x and y, or x, y and z, each from -1 to 1 within data.",
     arguments=[
         ("data", "images, or volumes"),
-        ("grid", "places: (n, 2, height, width), or (n, 3, depth, height, width)"),
+        ("grid", "positions: (n, 2, height, width), or (n, 3, depth, height, width)"),
     ],
     attrs=GridSampleAttrs,
     relation=_grid_sample_type,

@@ -1,1 +1,1 @@
-"""Products of matrices, and what else linear algebra has."""
+"""Linear algebra."""

@@ -29,8 +29,8 @@ def _determinant(data: np.ndarray) -> np.ndarray:
 
 
 def _determinant_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
-    """The product of the pivots of an elimination, and of the signs of its exchanges: each pivot
-    is the greatest that is left in its column."""
+    """Gaussian elimination with partial pivoting: the product of the pivots and of the signs of the
+    row exchanges."""
     dtype, count = wide(out.dtype), data.shape[-1]
 
     def write(b: te.Builder, result: te.Buffer) -> None:
@@ -58,7 +58,7 @@ def _determinant_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
 def _exchange(
     b: te.Builder, matrix: te.Buffer, product: te.Buffer, count: te.Expr, k: te.Expr
 ) -> None:
-    """Bring the row with the greatest element of column k, of those left, to place k."""
+    """Swap the row with the largest remaining element of column k to row k."""
     best = b.variable("int64", k, "best")
     with b.loop(count - k - 1) as i:
         row = b.let(k + 1 + i)

@@ -1,4 +1,4 @@
-"""Sums of products, written as an equation over the names of axes.
+"""einsum: contractions written as an equation over axes.
 
 ij,jk->ik       matrix product          ...ij->...ji    matrices transposed
 ii->i           diagonal                ij,ij->         sum of all products
@@ -25,14 +25,14 @@ from relay.op.building.scalars import wide
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import NUMERIC, Site
 
-REST = "..."  # the axes that no letter names
+REST = "..."  # unnamed axes
 
 
 @attrs
 class EinsumAttrs(Attrs):
-    """equation: a letter for each axis of each operand, and those of the result after `->`; what
-    the result does not name is summed. `...` stands for axes without a name, which broadcast.
-    Without `->` the result has the letters that stand once, in the order of the alphabet
+    """equation: a letter for each axis of each operand, and those of the result after `->`; axes
+    that the result does not name are summed. `...` stands for unnamed axes, which broadcast.
+    Without `->` the result has the letters that occur once, in alphabetical order
     """
 
     equation: str
@@ -40,7 +40,7 @@ class EinsumAttrs(Attrs):
 
 @frozen
 class Equation:
-    """The names of the axes of each operand and of the result: letters, and `...` for the rest."""
+    """The axes of each operand and of the result: letters, and `...` for the rest."""
 
     operands: tuple[tuple[str, ...], ...]
     result: tuple[str, ...]
@@ -48,7 +48,7 @@ class Equation:
 
 @cache
 def parse_equation(text: str) -> Equation | None:
-    """The equation that `text` spells; None if it spells none."""
+    """Parse an equation; None if it is malformed."""
     left, arrow, right = text.replace(" ", "").partition("->")
     operands = [_names(part) for part in left.split(",")]
     every = list(chain.from_iterable(names or () for names in operands))
@@ -72,7 +72,7 @@ def _names(part: str) -> tuple[str, ...] | None:
 
 
 def _einsum_type(site: Site) -> Type | None:
-    """The extents of the axes that the equation names for the result."""
+    """The extents of the named axes of the result."""
     text = site.attrs.equation
     if (equation := parse_equation(text)) is None:
         site.fail("`equation` is none", '"ij,jk->ik"', f'equation = "{text}"')
@@ -108,7 +108,7 @@ def _einsum_type(site: Site) -> Type | None:
             del shape[at : at + unnamed]
         own: dict[str, Dim] = {}
         for name, extent in zip((n for n in names if n != REST), shape, strict=True):
-            # a diagonal is one of equal extents; only between operands does 1 stretch
+            # extents of a diagonal must be equal; only operands broadcast
             own[name] = site.require_equal(own.get(name, extent), extent, f"extents of axis {name}")
         for name, extent in own.items():
             found = site.broadcast(extents.get(name, 1), extent)
@@ -152,14 +152,13 @@ class _Term:
     names: tuple[str, ...]
 
     def at(self, place: Mapping[str, te.Expr], extents: Mapping[str, te.Expr]) -> te.Expr:
-        """Its element at the indices of names that have these extents."""
+        """The element at the indices of names with these extents."""
         indices = tuple(place[name] for name in self.names)
         return stretched(self.tensor, indices, [extents[name] for name in self.names])
 
 
 def _einsum_compute(operands: tuple[te.Tensor, ...], out: te.Spec, equation: str) -> te.Tensor:
-    """One operand after the other is multiplied with what there is; a name is summed as soon as
-    nothing else has it."""
+    """Multiply one operand after the other; a name is summed as soon as no other operand has it."""
     known = parse_equation(equation)
     assert known is not None
     terms = [
@@ -183,14 +182,14 @@ def _einsum_compute(operands: tuple[te.Tensor, ...], out: te.Spec, equation: str
 
 
 def _each_name(names: tuple[str, ...], rank: int) -> tuple[str, ...]:
-    """A name for each axis; those that `...` stands for are counted from the last one."""
+    """A name for each axis; unnamed axes are counted from the last."""
     unnamed = rank - len(names) + 1
     rest = [f"{REST}{number}" for number in reversed(range(unnamed))]
     return tuple(chain.from_iterable(rest if name == REST else (name,) for name in names))
 
 
 def _alone(term: _Term, terms: list[_Term], result: tuple[str, ...], dtype: str) -> _Term:
-    """The term summed over the names that it alone has."""
+    """The term summed over the names that no other has."""
     others = {*result, *chain.from_iterable(o.names for o in terms if o is not term)}
     names = tuple(name for name in dict.fromkeys(term.names) if name in others)
     if len(names) == len(set(term.names)):
@@ -202,7 +201,7 @@ def _alone(term: _Term, terms: list[_Term], result: tuple[str, ...], dtype: str)
 def _multiplied(
     terms: list[_Term], names: tuple[str, ...], extents: Mapping[str, te.Expr], dtype: str
 ) -> _Term:
-    """The products of terms, summed over all names but these."""
+    """The product of terms, summed over all names except these."""
     every = dict.fromkeys(chain.from_iterable(term.names for term in terms))
     summed = {name: te.axis(extents[name], name[0]) for name in every if name not in names}
 

@@ -1,4 +1,4 @@
-"""Matrix products. Products are added up in the element type of the result, narrow floats in
+"""Matrix products. They are accumulated in the element type of the result, narrow floats in
 float32; integers wrap."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def multiplied(product: Any, left: np.ndarray, right: np.ndarray, out_dtype: str
 
 @attrs
 class DenseAttrs(Attrs):
-    """units: the number of outputs; gives the weight its type while that is unknown
+    """units: the number of outputs; determines the type of an unknown weight
     out_dtype: the element type of the result; None is that of data
     """
 
@@ -92,7 +92,7 @@ def _dense_type(site: Site) -> Type | None:
 def dense_compute(
     data: te.Tensor, weight: te.Tensor, out: te.Spec, weight_layout: str = "NC", **_: Any
 ) -> te.Tensor:
-    """Each row of data times each row of weight, which may lie in blocks."""
+    """The product of data and the transposed weight, which may be blocked."""
     rows = view(weight, weight_layout)
     index, axes = running(data.shape[-1], rows.layout.blocks("C"), "r")
     head, blocks = out.shape[:-1], rows.layout.blocks("N")
@@ -127,7 +127,7 @@ def _dense_gradient(site: Backward) -> Sequence[Expr]:
 
 dense = define(
     "nn.dense",
-    doc="data times the transpose of weight: a fully connected layer.",
+    doc="data times the transpose of weight: a dense layer.",
     arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, (units, k)")],
     attrs=DenseAttrs,
     relation=_dense_type,
@@ -153,7 +153,7 @@ dense = define(
 @attrs
 class DensePackAttrs(Attrs):
     """weight_layout: the order of the axes of weight: N outputs, C inputs, and blocks of them
-    units: the number of outputs; gives the weight its type while that is unknown
+    units: the number of outputs; determines the type of an unknown weight
     out_dtype: the element type of the result; None is that of data
     """
 
@@ -163,7 +163,7 @@ class DensePackAttrs(Attrs):
 
 
 def _dense_pack_type(site: Site) -> Type | None:
-    """(…, k) x (units, k) in blocks -> (…, units)"""
+    """(…, k) x blocked (units, k) -> (…, units)"""
     site.require_rank(0, at_least=1)
     layout = require_layout(site, "weight_layout", site.attrs.weight_layout, "NC")
     data, weight = site.tensor(0), unblocked_shape(site, 1, layout, "NC")
@@ -184,8 +184,8 @@ def _dense_pack_type(site: Site) -> Type | None:
 
 contrib_dense_pack = define(
     "nn.contrib_dense_pack",
-    doc="`nn.dense` with a weight that lies in blocks.",
-    arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, in blocks")],
+    doc="`nn.dense` with a blocked weight.",
+    arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, blocked")],
     attrs=DensePackAttrs,
     relation=_dense_pack_type,
     reference=lambda data, weight, weight_layout, units, out_dtype: multiplied(
@@ -213,8 +213,8 @@ contrib_dense_pack = define(
 
 @attrs
 class MatmulAttrs(DenseAttrs):
-    """transpose_a: the first matrix is given transposed
-    transpose_b: the second matrix is given transposed
+    """transpose_a: transpose the first matrix
+    transpose_b: transpose the second matrix
     """
 
     transpose_a: bool = False
@@ -224,8 +224,8 @@ class MatmulAttrs(DenseAttrs):
 @attrs
 class BatchMatmulAttrs(Attrs):
     """out_dtype: the element type of the result; None is that of the first matrix
-    transpose_a: the first matrices are given transposed
-    transpose_b: the second matrices are given transposed
+    transpose_a: transpose the first matrices
+    transpose_b: transpose the second matrices
     """
 
     out_dtype: DType | None = None
@@ -234,7 +234,7 @@ class BatchMatmulAttrs(Attrs):
 
 
 def _matmul_type(site: Site) -> Type | None:
-    """(…, m, k) x (k, n) -> (…, m, n), with either matrix transposed before"""
+    """(…, m, k) x (k, n) -> (…, m, n), with either matrix transposed first"""
     site.require_rank(0, at_least=2 if site.attrs.transpose_a else 1)
     left, right = site.tensor(0), site.tensor(1, rank=2)
     if left is None:
@@ -277,7 +277,7 @@ def matmul_compute(
     transpose_b: bool,
     **_: Any,
 ) -> te.Tensor:
-    """Each row times each column; what one side has no batch for serves all."""
+    """The matrix product; a missing batch is broadcast."""
     inner = te.axis(a.shape[-2 if transpose_a else -1], "r")
 
     def factors(*i: te.Expr) -> Factors:
@@ -320,7 +320,7 @@ def matmul(
 
 
 def _factor_gradients(site: Backward, product: Callable[..., Expr]) -> Sequence[Expr]:
-    """The gradients of c = a b, either transposed before."""
+    """The gradients of c = a b, with either transposed first."""
     left, right = site.args
     a, b = bool(site.attrs.transpose_a), bool(site.attrs.transpose_b)
 
@@ -337,7 +337,7 @@ def _matmul_gradient(site: Backward) -> Sequence[Expr]:
     left, right = site.args
     if len(site.type_of(left).shape) == 2:
         return _factor_gradients(site, matmul)
-    # all matrices on the left are one, of all their rows
+    # all matrices on the left are merged into one
     transposed = bool(site.attrs.transpose_b)
     rows = _rows(left, site.type_of(left))
     gradients = _rows(site.gradient, site.type_of(site.call))
@@ -348,7 +348,7 @@ def _matmul_gradient(site: Backward) -> Sequence[Expr]:
 
 MATMUL = define(
     "nn.matmul",
-    doc="The product of matrices with one matrix, either transposed before.",
+    doc="The product of matrices with one matrix, with either transposed first.",
     arguments=[("tensor_a", "matrices, (…, m, k)"), ("tensor_b", "a matrix, (k, n)")],
     attrs=MatmulAttrs,
     relation=_matmul_type,
@@ -371,7 +371,8 @@ MATMUL = define(
 
 
 def _batch_matmul_type(site: Site) -> Type | None:
-    """(b, m, k) x (b, k, n) -> (b, m, n), with either transposed before; a batch of 1 broadcasts"""
+    """(b, m, k) x (b, k, n) -> (b, m, n), with either transposed first; a batch of 1 is
+    broadcast"""
     if (operands := site.tensors(rank=3)) is None:
         return None
     left, right = operands
@@ -395,13 +396,13 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> Call:
-    """Products of matrices in batches; the second matrices are given transposed, unless told."""
+    """Batched matrix products; the second matrices are transposed by default."""
     return BATCH_MATMUL(tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
 
 
 BATCH_MATMUL = define(
     "nn.batch_matmul",
-    doc="The products of two batches of matrices, one by one; a batch of one serves all.",
+    doc="Batched matrix products; a batch of one is broadcast.",
     arguments=[("tensor_a", "matrices, (b, m, k)"), ("tensor_b", "matrices, (b, k, n)")],
     attrs=BatchMatmulAttrs,
     relation=_batch_matmul_type,

@@ -1,4 +1,4 @@
-"""Matrices by their diagonals: triangles, and bands of them. Matrices are the last two axes."""
+"""Triangles and diagonals of the matrices in the last two axes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from relay.op.site import INTEGER, Site
 
 @attrs
 class TriluAttrs(Attrs):
-    """upper: keep what lies on and above the diagonal, instead of on and below it"""
+    """upper: keep the upper triangle instead of the lower"""
 
     upper: bool = True
 
 
 def _trilu_type(site: Site) -> Type | None:
-    """The type of data; the number of the diagonal is a scalar."""
+    """The type of data; the diagonal is a scalar."""
     site.tensor(1, rank=0)
     site.require_elements(1, INTEGER)
     site.require_rank(0, at_least=2)
@@ -51,15 +51,15 @@ def _trilu_compute(data: te.Tensor, k: te.Tensor, out: te.Spec, upper: bool) -> 
 
 
 def trilu(data: Expr, k: int | Expr, upper: bool = True) -> Call:
-    """A triangle of each matrix, from diagonal `k` on; 0 is the main one, 1 the one above it."""
+    """The triangle of each matrix from diagonal `k`; 0 is the main diagonal, 1 the one above it."""
     number = k if isinstance(k, Expr | TupleWrapper) else const(k, "int32")
     return TRILU(data, number, upper=upper)
 
 
 TRILU = define(
     "trilu",
-    doc="Each matrix with zeros below a diagonal, or above it. Diagonal 0 starts in the corner; "
-    "those above it have positive numbers.",
+    doc="Each matrix with zeros below or above a diagonal; 0 is the main diagonal, positive ones "
+    "are above it.",
     arguments=[("data", "matrices"), ("k", "the diagonal, an integer scalar")],
     attrs=TriluAttrs,
     relation=_trilu_type,
@@ -94,7 +94,7 @@ class MatrixSetDiagAttrs(Attrs):
 
 
 def _matrix_set_diag_type(site: Site) -> Type | None:
-    """The type of input; the diagonals lie in rows, the highest one first."""
+    """The type of input; diagonals are rows, the highest first."""
     known: MatrixSetDiagAttrs = site.attrs
     site.require_rank(0, at_least=2)
     site.require(
@@ -119,7 +119,7 @@ def _matrix_set_diag_type(site: Site) -> Type | None:
 
 
 def _longest(rows: Dim, columns: Dim, known: MatrixSetDiagAttrs) -> Dim:
-    """The length of the longest diagonal there is from k1 to k2."""
+    """The length of the longest diagonal from k1 to k2."""
     return dims.minimum(dims.add(rows, min(known.k2, 0)), dims.subtract(columns, max(known.k1, 0)))
 
 
@@ -169,8 +169,8 @@ def matrix_set_diag(
     k: int | Sequence[int] = 0,
     align: str = "RIGHT_LEFT",
 ) -> Call:
-    """Each matrix with the diagonal `k`, or those from k[0] to k[1], replaced. `align` says on
-    which side shorter diagonals are padded: those from the main one up, and those below it."""
+    """Replace the diagonal `k`, or those from k[0] to k[1], of each matrix. `align` is the side on
+    which the diagonals above and below the main one are padded."""
     low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
     sides = align.split("_")
     if len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
@@ -190,8 +190,8 @@ def matrix_set_diag(
 
 MATRIX_SET_DIAG = define(
     "matrix_set_diag",
-    doc="Each matrix with some of its diagonals replaced. They come in rows, the highest one "
-    "first, as long as the longest; shorter ones stand at the left or the right end of their row.",
+    doc="Each matrix with some diagonals replaced. They are rows, the highest first, as long as "
+    "the longest; shorter ones are aligned to the left or right.",
     arguments=[
         ("input", "matrices"),
         ("diagonal", "the diagonals of each matrix: one row, or one each for k2, …, k1"),

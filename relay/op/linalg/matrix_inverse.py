@@ -32,18 +32,17 @@ def _inverse(data: np.ndarray) -> np.ndarray:
         try:
             found[place] = np.linalg.inv(data[place])
         except np.linalg.LinAlgError:
-            continue  # there is none
+            continue  # singular
     return found
 
 
 def _inverse_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
-    """Gauss and Jordan: what makes the matrix that of ones on the diagonal makes its inverse of
-    that one. Each pivot is the greatest that is left in its column."""
+    """Gauss-Jordan elimination with partial pivoting."""
     dtype, count = wide(out.dtype), data.shape[-1]
 
     def write(b: te.Builder, result: te.Buffer) -> None:
         with spread(b, data.shape[:-2]) as batch:
-            # the matrix, and beside it what becomes the inverse
+            # the augmented matrix
             both = b.local(dtype, (count, count * 2), "both")
             with nest(b, (count, count)) as (i, j):
                 b.store(both, (i, j), te.cast(data[(*batch, i, j)], dtype))
@@ -52,7 +51,7 @@ def _inverse_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
             with b.loop(count) as k:
                 _exchange(b, both, count, k)
                 pivot = b.let(both[k, k])
-                # one of 0 is that of a matrix without an inverse
+                # a zero pivot means a singular matrix
                 none = te.equal(pivot, te.const(0.0, dtype))
                 scale = b.let(te.select(none, te.const(math.nan, dtype), 1.0 / pivot))
                 with b.loop(count * 2) as j:
@@ -68,7 +67,7 @@ def _inverse_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
 
 
 def _exchange(b: te.Builder, both: te.Buffer, count: te.Expr, k: te.Expr) -> None:
-    """Bring the row with the greatest element of column k, of those left, to place k."""
+    """Swap the row with the largest remaining element of column k to row k."""
     best = b.variable("int64", k, "best")
     with b.loop(count - k - 1) as i:
         row = b.let(k + 1 + i)
@@ -85,7 +84,7 @@ _SAMPLE = np.array([[4.0, 1.0, -1.0], [1.0, -3.0, 0.5], [0.0, 1.0, 5.0]])
 
 matrix_inverse = define(
     "matrix_inverse",
-    doc="The inverse of each matrix; of one that has none, NaN.",
+    doc="The inverse of each matrix; NaN for a singular one.",
     arguments=[("data", "square matrices, the last two axes")],
     relation=_inverse_type,
     reference=rounded_once(_inverse),

@@ -1,4 +1,4 @@
-"""Nonlinear functions of networks."""
+"""Activation functions."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class LeakyReluAttrs(Attrs):
 
 
 def leaky_relu(data: Expr, alpha: float = 0.01) -> Call:
-    """Data where it is positive, alpha * data elsewhere."""
+    """max(data, 0) + alpha * min(data, 0)."""
     return LEAKY_RELU(data, alpha=alpha)
 
 
 LEAKY_RELU = define(
     "nn.leaky_relu",
-    doc="data where it is positive, alpha * data elsewhere; NaN stays NaN.",
+    doc="max(data, 0) + alpha * min(data, 0); NaN stays NaN.",
     arguments=[("data", "the input")],
     attrs=LeakyReluAttrs,
     relation=same_type_float,
@@ -105,7 +105,7 @@ def _prelu_compute(data: te.Tensor, alpha: te.Tensor, out: te.Spec, axis: int) -
 
 prelu = define(
     "nn.prelu",
-    doc="data where it is positive, data times the slope of its channel elsewhere; NaN stays NaN.",
+    doc="Leaky ReLU with a slope per channel; NaN stays NaN.",
     arguments=[("data", "the input"), ("alpha", "the slope below 0 of each channel")],
     attrs=PReluAttrs,
     relation=_prelu_type,
@@ -138,7 +138,7 @@ def _softmax_type(site: Site) -> Type | None:
 
 
 def _shifted(data: np.ndarray, axis: int) -> Any:
-    """Data less its maximum along the axis, which changes no quotient and avoids overflow."""
+    """Data minus its maximum along the axis: avoids overflow without changing quotients."""
     return data - data.max(axis, keepdims=True, initial=-np.inf)
 
 
@@ -155,7 +155,7 @@ def _log_softmax(data: np.ndarray, axis: int) -> Any:
 def _stages(
     data: te.Tensor, axis: int, exp: Function
 ) -> tuple[te.Tensor, te.Tensor, te.Tensor, tuple[int]]:
-    """The highest element along the axis, exp(data - highest), and its sum, in wide types."""
+    """The maximum along the axis, exp(data - maximum), and its sum, in wide types."""
     axes = (axis % data.rank,)
 
     def element(indices: Indices) -> te.Expr:
@@ -170,7 +170,7 @@ def _stages(
 def _softmax_compute(exp: Function) -> Callable[[te.Tensor, te.Spec, int], te.Tensor]:
     def compute(data: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
         _, powers, total, axes = _stages(data, axis, exp)
-        # the sum is 1 at least, so that this division is safe, and one for a whole row
+        # the sum is at least 1; one division per row
         inverse = te.compute(total.shape, lambda *i: 1.0 / total[i])
         return te.compute(
             out.shape, lambda *i: te.cast(powers[i] * inverse[without(i, axes)], out.dtype)
@@ -181,7 +181,7 @@ def _softmax_compute(exp: Function) -> Callable[[te.Tensor, te.Spec, int], te.Te
 
 def _log_softmax_compute(data: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
     highest, _, total, axes = _stages(data, axis, _exp)
-    # the logarithm of all exponentials, without overflow
+    # log-sum-exp without overflow
     whole = te.compute(total.shape, lambda *i: te.call("log", total[i]))
 
     def element(*i: te.Expr) -> te.Expr:

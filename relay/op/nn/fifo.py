@@ -1,4 +1,4 @@
-"""A buffer of the last elements of a stream, as networks on sound and video keep one."""
+"""A FIFO buffer of the last elements of a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FIFOBufferAttrs(Attrs):
 
 
 def _fifo_buffer_type(site: Site) -> Type | None:
-    """The type of the buffer; off the axis data has its extents."""
+    """The type of the buffer; data has its extents on the other axes."""
     if (operands := site.tensors()) is None:
         return None
     data, buffer = operands
@@ -42,7 +42,7 @@ def _fifo_buffer(data: np.ndarray, buffer: np.ndarray, axis: int) -> np.ndarray:
 
 def _fifo_buffer_compute(data: te.Tensor, buffer: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
     stream = axis % buffer.rank
-    kept = buffer.shape[stream] - data.shape[stream]  # fewer than none if more enters than fits
+    kept = buffer.shape[stream] - data.shape[stream]  # negative if more enters than fits
 
     def element(*i: te.Expr) -> te.Expr:
         def at(place: te.Expr) -> tuple[te.Expr, ...]:
@@ -56,8 +56,8 @@ def _fifo_buffer_compute(data: te.Tensor, buffer: te.Tensor, out: te.Spec, axis:
 
 fifo_buffer = define(
     "nn.fifo_buffer",
-    doc="The buffer after data has entered at its end: as many elements leave at its begin.",
-    arguments=[("data", "what enters"), ("buffer", "what was there")],
+    doc="The buffer with data appended at its end; as many elements are dropped at its beginning.",
+    arguments=[("data", "the new elements"), ("buffer", "the buffer")],
     attrs=FIFOBufferAttrs,
     relation=_fifo_buffer_type,
     reference=_fifo_buffer,

@@ -1,4 +1,4 @@
-"""Losses: how far predictions are from what they should be."""
+"""Loss functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relay.op.site import FLOATING, INTEGER, Site
 
 
 def _cross_entropy_type(site: Site) -> Type | None:
-    """((n, c), (n, c)) -> (), all of one element type; known from either argument."""
+    """((n, c), (n, c)) -> (), of one element type; inferred from either argument."""
     found = [site.tensor(index, rank=2) for index in (0, 1)]
     known = found[1] if found[0] is None else found[0]
     if known is None:
@@ -47,7 +47,7 @@ def _entropy(logarithm: Callable[[te.Expr], te.Expr]) -> Compute:
 cross_entropy = define(
     "nn.cross_entropy",
     doc="The sum of -y * log(x), divided by the number of rows.",
-    arguments=[("x", "predicted probabilities, a row each"), ("y", "the true ones")],
+    arguments=[("x", "predicted probabilities, a row each"), ("y", "the true probabilities")],
     relation=_cross_entropy_type,
     reference=rounded_once(lambda x, y: _cross_entropy_with_logits(np.log(x), y)),
     compute=_entropy(lambda x: te.call("log", x)),
@@ -83,7 +83,7 @@ cross_entropy_with_logits = define(
 @attrs
 class NLLLossAttrs(Attrs):
     """reduction: "mean" is the sum divided by the sum of the weights, "none" one loss per target
-    ignore_index: a target that does not count
+    ignore_index: the target to ignore
     """
 
     reduction: Literal["mean", "sum", "none"] = "mean"
@@ -91,7 +91,7 @@ class NLLLossAttrs(Attrs):
 
 
 def _class_axis(rank: int) -> int:
-    """The axis of the classes: there may be a batch before it."""
+    """The axis of the classes, after an optional batch."""
     return min(rank - 1, 1)
 
 
@@ -121,7 +121,7 @@ def _nll_loss(
     axis = _class_axis(predictions.ndim)
     wanted = targets.astype(np.int64)
     counts = (wanted != ignore_index) & (wanted >= 0) & (wanted < len(weights))
-    if not len(weights):  # no target counts: read zeros
+    if not len(weights):  # no valid target: read zeros
         predictions = np.zeros((*targets.shape[:axis], 1, *targets.shape[axis:]), weights.dtype)
         weights = np.zeros(1, weights.dtype)
     inside = np.where(counts, wanted, 0)
@@ -147,7 +147,7 @@ def _nll_loss_compute(
     zero = te.const(0.0, wide(out.dtype))
 
     def of_target(indices: Indices) -> tuple[te.Expr, te.Expr]:
-        """The loss, and the weight of its class; both 0 where the target does not count."""
+        """The loss and the weight of its class; both 0 where the target is ignored."""
         wanted = te.index(targets[indices])
         counts = te.every(
             te.not_equal(wanted, ignore_index), wanted >= 0, wanted < weights.shape[0]
@@ -168,8 +168,8 @@ def _nll_loss_compute(
 
 nll_loss = define(
     "nn.nll_loss",
-    doc="Minus the prediction for the class that a target names, times the weight of the class. A "
-    "target outside of the classes does not count.",
+    doc="Minus the prediction for the target class, times the weight of the class. A target "
+    "outside of the classes is ignored.",
     arguments=[
         ("predictions", "logarithms of probabilities: (n, classes, …), or (classes,)"),
         ("targets", "true classes, integers: (n, …), or ()"),

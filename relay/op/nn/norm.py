@@ -1,4 +1,4 @@
-"""One number per channel: biases and batch normalization; and dropout."""
+"""Bias, batch normalization and dropout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from relay.op.site import FLOATING, NUMERIC, Site
 
 
 def with_channels(site: Site, data: TensorType, vectors: range) -> TensorType:
-    """data, given that the arguments `vectors` have one element per extent of the axis."""
+    """The type of data; the arguments `vectors` have one element per channel."""
     axis = site.axis(site.attrs.axis, len(data.shape))
     extent: Dim = data.shape[axis]
     for index in vectors:
@@ -31,7 +31,7 @@ def with_channels(site: Site, data: TensorType, vectors: range) -> TensorType:
 
 
 def along(vector: np.ndarray, rank: int, axis: int) -> np.ndarray:
-    """A vector that broadcasts along one axis of a tensor of that rank."""
+    """A vector reshaped to broadcast along one axis of a tensor of that rank."""
     return vector.reshape([-1 if a == axis % rank else 1 for a in range(rank)])
 
 
@@ -54,8 +54,8 @@ def _bias_add_type(site: Site) -> Type | None:
 
 bias_add = define(
     "nn.bias_add",
-    doc="data with a number added to each channel; integers wrap.",
-    arguments=[("data", "the input"), ("bias", "a number per channel")],
+    doc="data plus a bias per channel; integers wrap.",
+    arguments=[("data", "the input"), ("bias", "a value per channel")],
     attrs=BiasAddAttrs,
     relation=_bias_add_type,
     reference=rounded_once(lambda data, bias, axis: data + along(bias, data.ndim, axis)),
@@ -194,7 +194,7 @@ BATCH_NORM = define(
 
 @attrs
 class DropoutAttrs(Attrs):
-    """rate: the share of elements that training drops"""
+    """rate: the fraction of elements dropped in training"""
 
     rate: float = 0.5
 
@@ -210,18 +210,18 @@ def _dropout_type(site: Site) -> Type | None:
 
 
 def dropout(data: Expr, rate: float = 0.5) -> Expr:
-    """data, of which training drops a share."""
+    """Dropout, which is the identity in inference."""
     return TupleGetItem(dropout_raw(data, rate).tuple_value, 0)
 
 
 def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:
-    """data, of which training drops a share, and the mask of what is kept."""
+    """Dropout with its mask, which is the identity in inference."""
     return TupleWrapper(DROPOUT(data, rate=rate), 2)
 
 
 DROPOUT = define(
     "nn.dropout",
-    doc="data, and a mask of ones: outside of training nothing is dropped.",
+    doc="data and a mask of ones: nothing is dropped in inference.",
     arguments=[("data", "the input")],
     attrs=DropoutAttrs,
     relation=_dropout_type,

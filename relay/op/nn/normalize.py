@@ -1,6 +1,6 @@
-"""Normalization by statistics of the data itself: of layers, instances, groups and neighbours.
+"""Layer, instance, group, L2 and local response normalization.
 
-Batch normalization, whose statistics are given, stands in `relay.op.nn.norm`.
+Batch normalization, whose statistics are given, is in `relay.op.nn.norm`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from relay.op.site import FLOATING, Site
 
 @attrs
 class LayerNormAttrs(BatchNormAttrs):
-    """axis: the axis that is normalized, which has a scale and an offset per element"""
+    """axis: the normalized axis, with a scale and an offset per element"""
 
     axis: int = -1
 
 
 @attrs
 class GroupNormAttrs(Attrs):
-    """num_groups: the channels are divided into so many groups of neighbours
+    """num_groups: the number of groups of adjacent channels
     axis: the axis of the channels
     epsilon: added to the variance, against division by 0
     center: add beta
@@ -60,14 +60,14 @@ def _layer_norm_type(site: Site) -> Type | None:
 
 
 def _instance_norm_type(site: Site) -> Type | None:
-    """(data, (c,), (c,)) -> data, where the first axis is the batch."""
+    """(data, (c,), (c,)) -> data; the first axis is the batch."""
     if (data := site.tensor(0)) is not None:
         _channel_axis(site, data)
     return _layer_norm_type(site)
 
 
 def _channel_axis(site: Site, data: TensorType) -> int:
-    """The axis of the channels, which is not the first."""
+    """The axis of the channels, which must not be the first."""
     axis = site.axis(site.attrs.axis, len(data.shape))
     site.require(
         axis > 0, "`axis` is the axis of the batch", "an axis after the first", f"axis = {axis}"
@@ -76,7 +76,7 @@ def _channel_axis(site: Site, data: TensorType) -> int:
 
 
 def _group_norm_type(site: Site) -> Type | None:
-    """Like instance_norm; the number of groups divides the channels."""
+    """The type of data; the number of groups divides the channels."""
     groups = site.attrs.num_groups
     site.require(groups > 0, "`num_groups` is not positive", "1 or more", str(groups))
     result = _instance_norm_type(site)
@@ -96,7 +96,7 @@ def _mean(data: np.ndarray, axes: tuple[int, ...]) -> Any:
 
 
 def _standardized(data: np.ndarray, axes: tuple[int, ...], epsilon: float) -> Any:
-    """The data with mean 0 and variance 1 along the axes."""
+    """Data normalized to mean 0 and variance 1 along the axes."""
     centered = data - _mean(data, axes)
     return centered / np.sqrt(_mean(np.square(centered), axes) + data.dtype.type(epsilon))
 
@@ -158,7 +158,7 @@ def _group_norm(
 def _statistics(
     shape: Shape, axes: Sequence[int], element: Body, epsilon: float
 ) -> tuple[te.Tensor, te.Tensor]:
-    """The mean, and 1 / sqrt(variance + epsilon), of a grid along some of its axes."""
+    """The mean and 1 / sqrt(variance + epsilon) along some axes."""
     count = size([shape[axis] for axis in axes])
 
     def average(value: te.Expr, over: Sequence[te.Axis]) -> te.Expr:
@@ -190,7 +190,7 @@ def _normalized(
     center: bool,
     scale: bool,
 ) -> te.Tensor:
-    """The data by the statistics at `row`, then by the scale and offset of its channel."""
+    """Data normalized by the statistics at `row`, then scaled and shifted per channel."""
     mean, inverse = statistics
 
     def element(*i: te.Expr) -> te.Expr:
@@ -206,7 +206,7 @@ def _normalized(
 
 
 def _along_axes(axes_of: Callable[[int, int], tuple[int, ...]]) -> Compute:
-    """Statistics along the axes that `axes_of(axis, rank)` gives."""
+    """Normalization along the axes that `axes_of(axis, rank)` gives."""
 
     def compute(
         data: te.Tensor,
@@ -261,8 +261,7 @@ _SCALE_AND_OFFSET = [
 
 layer_norm = define(
     "nn.layer_norm",
-    doc="data less its mean along an axis, divided by the square root of its variance + epsilon, "
-    "then times gamma and plus beta.",
+    doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics along an axis.",
     arguments=[("data", "the input"), *_SCALE_AND_OFFSET],
     attrs=LayerNormAttrs,
     relation=_layer_norm_type,
@@ -283,8 +282,8 @@ layer_norm = define(
 
 instance_norm = define(
     "nn.instance_norm",
-    doc="Each channel of each element of the batch less its mean, divided by the square root of "
-    "its variance + epsilon, then times gamma and plus beta.",
+    doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics of each channel "
+    "of each element of the batch.",
     arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
     attrs=BatchNormAttrs,
     relation=_instance_norm_type,
@@ -303,8 +302,8 @@ instance_norm = define(
 
 group_norm = define(
     "nn.group_norm",
-    doc="Each group of channels of each element of the batch less its mean, divided by the square "
-    "root of its variance + epsilon, then times gamma and plus beta of the channel.",
+    doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics of each group of "
+    "channels of each element of the batch.",
     arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
     attrs=GroupNormAttrs,
     relation=_group_norm_type,
@@ -321,13 +320,13 @@ group_norm = define(
     ],
 )
 
-# --- lengths -----------------------------------------------------------------------------------
+# --- norms -------------------------------------------------------------------------------------
 
 
 @attrs
 class L2NormalizeAttrs(Attrs):
-    """eps: the least sum of squares that is divided by
-    axis: the axes whose elements form a vector, one or several; None is all of them
+    """eps: a lower bound of the sum of squares
+    axis: the axes of a vector, one or several; None is all of them
     """
 
     eps: float
@@ -370,7 +369,7 @@ def _l2_normalize_compute(
 
 l2_normalize = define(
     "nn.l2_normalize",
-    doc="Vectors divided by their length; the square of the length counts as eps at least.",
+    doc="Vectors divided by their Euclidean norm, whose square is at least eps.",
     arguments=[("data", "the input")],
     attrs=L2NormalizeAttrs,
     relation=_l2_normalize_type,
@@ -388,15 +387,15 @@ l2_normalize = define(
     ],
 )
 
-# --- neighbours --------------------------------------------------------------------------------
+# --- neighbors ---------------------------------------------------------------------------------
 
 
 @attrs
 class LRNAttrs(Attrs):
-    """size: how many neighbours along the axis count, the element itself in the middle; of an even
-    number one more stands before it than after it
+    """size: the number of neighbors along the axis, with the element in the middle; if even, one
+    more before it than after it
     axis: the axis of the channels
-    bias: what the mean square is added to
+    bias: added to the mean square
     alpha: the factor of the mean square
     beta: the power of the divisor
     """
@@ -422,7 +421,7 @@ def _lrn(
 ) -> np.ndarray:
     number = data.dtype.type
     squares = np.moveaxis(np.square(data), axis, -1)
-    # there are no more neighbours than elements
+    # there are no more neighbors than elements
     sides = [min(side, squares.shape[-1]) for side in (size // 2, (size - 1) // 2)]
     padded = np.pad(squares, [(0, 0)] * (data.ndim - 1) + [(sides[0], sides[1])])
     total = np.zeros_like(squares)
@@ -433,7 +432,7 @@ def _lrn(
     return result
 
 
-WIDE_WINDOW = 64  # neighbours of an element
+WIDE_WINDOW = 64  # neighbors of an element
 
 
 def _lrn_compute(
@@ -443,7 +442,7 @@ def _lrn_compute(
     computed = wide(data.dtype)
     extent = data.shape[axis]
     most = extent.value if isinstance(extent, te.Const) else WIDE_WINDOW
-    is_wide = size > most  # then all elements are looked at: there are fewer
+    is_wide = size > most  # then all elements are read: there are fewer
     step = te.axis(extent if is_wide else size)
 
     def square(*i: te.Expr) -> te.Expr:
@@ -468,7 +467,7 @@ def _lrn_compute(
 
 lrn = helper(
     "nn.lrn",
-    "Local response normalization: data divided by a power of the mean square of neighbours.",
+    "Local response normalization over adjacent channels.",
     ("data",),
     LRNAttrs,
     bias=2,
@@ -478,8 +477,8 @@ lrn = helper(
 
 LRN = define(
     "nn.lrn",
-    doc="data / (bias + alpha * m) ** beta, where m is the sum of the squares of the neighbours "
-    "along the axis that exist, divided by size.",
+    doc="data / (bias + alpha * m) ** beta, where m is the sum of the squares of the existing "
+    "neighbors along the axis, divided by size.",
     arguments=[("data", "the input")],
     attrs=LRNAttrs,
     relation=_lrn_type,

@@ -1,8 +1,8 @@
-"""Elements around data and between its elements: padding, mirrored edges, dilation.
+"""Padding, mirror padding and dilation.
 
-A width says how many elements an axis gets at one of its ends. A negative one takes so many away.
-With a constant the result is a window on data in an endless frame of it; of its own elements an
-axis is padded with those that are left.
+A width is the number of elements added at one end of an axis; a negative width crops. Constant
+padding is a window on data in an infinite constant; the other modes pad with the elements that
+remain.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from relay.op.site import Site, running
 
 Widths = tuple[tuple[int, int], ...]
 
-# How many elements an axis needs to be padded by so many with its own.
+# The extent that padding by a width requires.
 _NEEDED: dict[str, Callable[[int], int]] = {
     "constant": lambda width: 0,
     "edge": lambda width: min(width, 1),
@@ -66,12 +66,12 @@ def _padded_type(site: Site, data: TensorType, widths: Widths, mode: str) -> Ten
 
 
 def _taken(width: int) -> int:
-    """How many elements a width takes away."""
+    """The number of elements that a width crops."""
     return max(-width, 0)
 
 
 def _with_own_elements(data: np.ndarray, widths: Widths, mode: str) -> np.ndarray:
-    """Data padded from itself; extents that only a run knows are compared here."""
+    """Data padded with its own elements; dynamic extents are checked here."""
     ty = TensorType(data.shape, dtypes.canonical(data.dtype))
     _padded_type(running("pad", ("data",), (ty,), None), ty, widths, mode)
     left = tuple(
@@ -90,8 +90,8 @@ def padded(
     mode: str,
     value: te.Expr | None = None,
 ) -> te.Tensor:
-    """Data with elements around it: so many before and after each axis."""
-    # the mirror of place k stands at -k, or at -1 - k if the edge is repeated
+    """Data padded by these widths before and after each axis."""
+    # the mirror image of k is -k, or -1 - k if the edge is repeated
     edge = 1 if mode == "SYMMETRIC" else 0
 
     def own(place: te.Expr, extent: te.Expr) -> te.Expr:
@@ -122,7 +122,7 @@ def padded(
 
 
 def _away(width: te.Scalar) -> te.Scalar:
-    """How many elements a width takes away, one that a run finds too."""
+    """The number of elements that a width, possibly dynamic, crops."""
     return _taken(width) if isinstance(width, int) else te.maximum(-width, 0)
 
 
@@ -131,10 +131,9 @@ def _away(width: te.Scalar) -> te.Scalar:
 
 @attrs
 class PadAttrs(Attrs):
-    """pad_width: for each axis, how many elements stand before and after; a negative number takes
-    so many away
-    pad_mode: "constant" is the value given, "edge" the nearest element, "reflect" the elements
-    mirrored at the edge, which is not repeated, "wrap" the elements from the other end on
+    """pad_width: for each axis, the numbers of elements before and after; negative ones crop
+    pad_mode: "constant" is the given value, "edge" the nearest element, "reflect" the elements
+    mirrored at the edge, which is not repeated, "wrap" the elements from the other end
     """
 
     pad_width: tuple[tuple[int, int], ...]
@@ -155,7 +154,7 @@ def _pad(data: np.ndarray, pad_value: np.ndarray, pad_width: Widths, pad_mode: s
     value = convert(pad_value, dtypes.canonical(data.dtype))
     axes = list(zip(data.shape, pad_width, strict=True))
     padded = np.full([before + d + after for d, (before, after) in axes], value, data.dtype)
-    # an end that is taken away whole leaves nothing, and is no place counted from the back
+    # cropping everything leaves nothing; such an end must not be negative
     there = tuple(slice(max(b, 0), max(d + b, 0)) for d, (b, _) in axes)
     here = tuple(slice(_taken(b), max(d + min(a, 0), 0)) for d, (b, a) in axes)
     padded[there] = data[here]
@@ -175,8 +174,8 @@ def pad(
     pad_value: Expr | float = 0,
     pad_mode: str = "constant",
 ) -> Call:
-    """Data with elements before and after it along each axis; `pad_value` may be a number, and the
-    pairs of `pad_width` the rows of a tensor."""
+    """Pad data along each axis; `pad_value` may be a number, and `pad_width` a tensor with a row
+    per axis."""
     value = pad_value if isinstance(pad_value, Expr | TupleWrapper) else const(pad_value)
     if not is_known(pad_width):
         return get("dyn.nn.pad")(data, pad_width, value, pad_mode=pad_mode)
@@ -185,8 +184,8 @@ def pad(
 
 PAD = define(
     "nn.pad",
-    doc="data with elements before and after it along each axis, or fewer than it had. The value "
-    "is converted to the element type of data, as `cast` does.",
+    doc="data padded, or cropped, along each axis. The value is converted to the element type of "
+    "data, as `cast` does.",
     arguments=[("data", "the input"), ("pad_val", "the value in mode constant, a scalar")],
     attrs=PadAttrs,
     relation=_pad_type,
@@ -216,8 +215,7 @@ PAD = define(
 class MirrorPadAttrs(Attrs):
     """mode: elements mirrored at the edge of data ("SYMMETRIC"), or at the middle of the last
     element, which is then not repeated ("REFLECT")
-    pad_width: for each axis, how many elements stand before and after; a negative number takes so
-    many away
+    pad_width: for each axis, the numbers of elements before and after; negative ones crop
     """
 
     mode: Literal["SYMMETRIC", "REFLECT"] = "SYMMETRIC"
@@ -232,13 +230,13 @@ def _mirror_pad_type(site: Site) -> Type | None:
 
 
 def mirror_pad(data: Expr, pad_width: Sequence[Sequence[int]], mode: str = "SYMMETRIC") -> Call:
-    """Data with its own elements, mirrored, before and after it along each axis."""
+    """Pad data along each axis with its mirrored elements."""
     return MIRROR_PAD(data, mode=mode, pad_width=pad_width)
 
 
 MIRROR_PAD = define(
     "nn.mirror_pad",
-    doc="data with its own elements, in reverse order, before and after it along each axis.",
+    doc="data padded along each axis with its mirrored elements.",
     arguments=[("data", "the input")],
     attrs=MirrorPadAttrs,
     relation=_mirror_pad_type,
@@ -262,8 +260,8 @@ MIRROR_PAD = define(
 
 @attrs
 class DilateAttrs(Attrs):
-    """strides: for each axis, the distance between elements that were neighbours
-    dilation_value: what stands between them
+    """strides: for each axis, the distance between adjacent elements
+    dilation_value: the value between them
     """
 
     strides: tuple[int, ...] = (1, 1)
@@ -271,7 +269,7 @@ class DilateAttrs(Attrs):
 
 
 def _dilate_type(site: Site) -> Type | None:
-    """(extent - 1) * stride + 1 along each axis; no elements stay none."""
+    """(extent - 1) * stride + 1 along each axis; 0 for an empty one."""
     if (data := site.tensor(0)) is None:
         return None
     strides = site.attrs.strides
@@ -312,8 +310,8 @@ def _dilate_compute(
 
 dilate = define(
     "nn.dilate",
-    doc="The elements of data further apart, with a value between them. The value is converted to "
-    "the element type of data, as `cast` does.",
+    doc="data with a value inserted between its elements. The value is converted to the element "
+    "type of data, as `cast` does.",
     arguments=[("x", "the input")],
     attrs=DilateAttrs,
     relation=_dilate_type,

@@ -1,8 +1,8 @@
-"""Decision trees: the leaves that rows of data come to.
+"""Decision trees: the leaf that each row of data reaches.
 
-Trees are tables with an entry for each inner node. A walk starts at a root and compares one element
-of the row with a number; the outcome says which of two nodes is next. Leaves are negative: -1 is
-leaf 0, -2 is leaf 1, and so on.
+Trees are tables with an entry for each inner node. A walk starts at a root and compares one feature
+of the row with a split; the outcome selects one of two nodes. Leaves are negative: -1 is leaf 0, -2
+is leaf 1, and so on.
 
     outcome of the comparison     less   equal   greater   none (NaN)
     bit of `outcomes`                1       2         4            8
@@ -22,7 +22,7 @@ from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
 
 LESS, EQUAL, GREATER, NONE = 1, 2, 4, 8
-ROWS = 64  # that walk through one tree before the next
+ROWS = 64  # rows that walk through one tree before the next
 
 
 def _tree_leaves_type(site: Site) -> Type | None:
@@ -70,8 +70,8 @@ def _tree_leaves_loops(
     roots: te.Tensor,
     out: te.Spec,
 ) -> te.Tensor:
-    """Some rows walk through a tree together, a step each at a time: what they read of it stays
-    near, and none waits for another. What is out of range reads what is nearest."""
+    """Several rows walk through a tree together, one step at a time, for locality and
+    instruction-level parallelism. Indices out of range are clamped."""
     nodes, (rows, width) = features.shape[0], data.shape
 
     def write(b: te.Builder, leaves: te.Buffer) -> None:
@@ -82,7 +82,7 @@ def _tree_leaves_loops(
             with b.loop(count) as number:
                 b.store(places, number, roots[tree])
             walking = b.variable("bool", te.not_equal(width, 0), "walking")
-            # a walk that is longer than there are nodes goes round in a circle
+            # a walk longer than the number of nodes is a cycle
             left = b.variable("int64", nodes, "left")
             with b.while_(te.every(walking[()], left[()] > 0)):
                 b.store(walking, (), te.const(False, "bool"))
@@ -125,14 +125,14 @@ def _forest(dtype: str) -> list[Any]:
 
 tree_leaves = define(
     "tree_leaves",
-    doc="The number of the leaf of each tree that each row of data comes to. At a node, the bits "
-    "of `outcomes` say for which outcomes of the comparison of a feature with a split `yes` is "
+    doc="The index of the leaf of each tree that each row of data reaches. At a node, the bits of "
+    "`outcomes` are the outcomes of the comparison of a feature with a split for which `yes` is "
     "next: 1 less, 2 equal, 4 greater, 8 none of them (NaN). Leaf i is written -1 - i. A walk that "
-    "does not end comes to leaf 0.",
+    "does not end reaches leaf 0.",
     arguments=[
         ("data", "rows of features"),
-        ("features", "for each node the feature it compares"),
-        ("splits", "what it is compared with"),
+        ("features", "the feature that each node compares"),
+        ("splits", "the value it is compared with"),
         ("outcomes", "the outcomes for which `yes` is next"),
         ("yes", "a node, or a leaf"),
         ("no", "a node, or a leaf"),

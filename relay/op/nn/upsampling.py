@@ -1,4 +1,4 @@
-"""Images and volumes enlarged by factors."""
+"""Upsampling of images and volumes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ from relay.op.site import NUMERIC, Relation, Site
 
 @attrs
 class UpSamplingAttrs(Attrs):
-    """scale_h: the factor of the height; the new height is rounded, halves up
-    scale_w: the factor of the width; the new width is rounded, halves up
+    """scale_h: the factor of the height; the new height is rounded, ties up
+    scale_w: the factor of the width; the new width is rounded, ties up
     layout: the order of the axes of data and of the result
-    method: read the nearest element, or between the two ("bilinear") or four ("bicubic") nearest
-    along each axis
-    align_corners: align the centres of the first and of the last elements; otherwise only of the
-    first, and the nearest element is the one before
+    method: the interpolation
+    align_corners: align the centers of the first and of the last elements; otherwise only of the
+    first, and the nearest element is the preceding one
     """
 
     scale_h: float
@@ -50,12 +49,12 @@ class UpSamplingAttrs(Attrs):
 
 @attrs
 class UpSampling3DAttrs(Attrs):
-    """scale_d: the factor of the depth; the new depth is rounded, halves up
-    scale_h: the factor of the height; the new height is rounded, halves up
-    scale_w: the factor of the width; the new width is rounded, halves up
+    """scale_d: the factor of the depth; the new depth is rounded, ties up
+    scale_h: the factor of the height; the new height is rounded, ties up
+    scale_w: the factor of the width; the new width is rounded, ties up
     layout: the order of the axes of data and of the result
-    method: read the nearest element, or between the two nearest along each axis
-    coordinate_transformation_mode: which place of data belongs to an element of the result, as in
+    method: the interpolation
+    coordinate_transformation_mode: the position in data of an element of the result, as in
     `image.resize3d`
     """
 
@@ -70,9 +69,9 @@ class UpSampling3DAttrs(Attrs):
 
 
 def scaled(extent: Dim, factor: float) -> Dim:
-    """The extent times a factor, rounded to a whole number, halves up.
+    """The extent times a factor, rounded to an integer, ties up.
 
-    The factor is the fraction that its decimal notation says, so that 0.1 is a tenth.
+    The factor is its decimal notation as a fraction, so that 0.1 is exactly a tenth.
     """
     exact = Fraction(repr(float(factor)))
     doubled = dims.multiply(extent, 2 * exact.numerator)
@@ -156,7 +155,7 @@ def _upsampling3d(
 def upsampling_compute(
     data: te.Tensor, *_factors: te.Tensor, out: te.Spec, **attrs: Any
 ) -> te.Tensor:
-    """The factors are in the size of the result already."""
+    """Resize to the shape of `out`."""
     mode = "align_corners" if attrs["align_corners"] else "asymmetric"
     return _enlarged_compute(data, out, attrs, attrs["method"].removeprefix("bi"), mode)
 
@@ -164,7 +163,7 @@ def upsampling_compute(
 def upsampling3d_compute(
     data: te.Tensor, *_factors: te.Tensor, out: te.Spec, **attrs: Any
 ) -> te.Tensor:
-    """The factors are in the size of the result already."""
+    """Resize to the shape of `out`."""
     mode = attrs["coordinate_transformation_mode"]
     return _enlarged_compute(data, out, attrs, attrs["method"].removeprefix("tri"), mode)
 
@@ -197,7 +196,7 @@ def upsampling(
     method: str = "nearest_neighbor",
     align_corners: bool = False,
 ) -> Call:
-    """Images enlarged by a factor along each axis, which may be a scalar tensor."""
+    """Upsample images by a factor along each axis, which may be a scalar tensor."""
     if is_known(scale_h, scale_w):
         return UPSAMPLING(data, scale_h, scale_w, layout, method, align_corners)
     factors = (as_tensor(scale, "float32") for scale in (scale_h, scale_w))
@@ -206,7 +205,7 @@ def upsampling(
 
 UPSAMPLING = define(
     "nn.upsampling",
-    doc="Images enlarged by a factor along each axis.",
+    doc="Images resized by a factor along each axis.",
     arguments=[("data", "images")],
     attrs=UpSamplingAttrs,
     relation=_upsampling_type("HW"),
@@ -237,7 +236,7 @@ def upsampling3d(
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Call:
-    """Volumes enlarged by a factor along each axis, which may be a scalar tensor."""
+    """Upsample volumes by a factor along each axis, which may be a scalar tensor."""
     scales = (scale_d, scale_h, scale_w)
     rest = (layout, method, coordinate_transformation_mode)
     if is_known(*scales):
@@ -248,7 +247,7 @@ def upsampling3d(
 
 UPSAMPLING3D = define(
     "nn.upsampling3d",
-    doc="Volumes enlarged by a factor along each axis.",
+    doc="Volumes resized by a factor along each axis.",
     arguments=[("data", "volumes")],
     attrs=UpSampling3DAttrs,
     relation=_upsampling_type("DHW"),

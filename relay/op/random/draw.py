@@ -1,4 +1,4 @@
-"""Random tensors. Each operator takes a generator and gives back the one to go on with.
+"""Random tensors. Each operator takes a generator and returns the next one.
 
     key = relay.random.threefry_key(0)
     key, bits = relay.random.threefry_generate(key, (3,))
@@ -30,7 +30,7 @@ GENERATOR = TensorType((threefry.WORDS,), "uint64")
 
 
 def threefry_key(seed: int) -> Constant:
-    """The generator of a seed, a number from 0 to 2**256 - 1."""
+    """The generator of a seed from 0 to 2**256 - 1."""
     if not 0 <= seed < 2**256:
         raise RelayError(f"a seed is a number from 0 to 2**256 - 1, found {seed}")
     return const(threefry.make_key(seed), "uint64")
@@ -69,14 +69,13 @@ def _generate(key: np.ndarray, out_shape: Sequence[int]) -> tuple[np.ndarray, np
 
 
 def threefry_generate(key: Expr, shape: Sequence[int]) -> TupleWrapper:
-    """The generator to go on with, and random uint64 of that shape."""
+    """The next generator, and random uint64 of that shape."""
     return TupleWrapper(THREEFRY_GENERATE(key, out_shape=shape), 2)
 
 
 THREEFRY_GENERATE = define(
     "random.threefry_generate",
-    doc="The generator to go on with, and random uint64: four from each block that Threefry-4x64 "
-    "makes of the counter.",
+    doc="The next generator, and random uint64: four from each block of Threefry-4x64.",
     arguments=[("key", "the generator")],
     attrs=ThreefryGenerateAttrs,
     relation=_generate_type,
@@ -101,14 +100,13 @@ def _split_type(site: Site) -> Type | None:
 
 
 def threefry_split(key: Expr) -> TupleWrapper:
-    """Two generators whose numbers have nothing to do with each other."""
+    """Two independent generators."""
     return TupleWrapper(THREEFRY_SPLIT(key), 2)
 
 
 THREEFRY_SPLIT = define(
     "random.threefry_split",
-    doc="Two generators whose numbers have nothing to do with each other, nor with those of the "
-    "first.",
+    doc="Two generators, independent of each other and of the first.",
     arguments=[("key", "the generator")],
     relation=_split_type,
     reference=threefry.split,
@@ -144,8 +142,8 @@ def _draw_type(site: Site) -> Type | None:
 
 
 def drawn_dtype(site: Site) -> str | None:
-    """The element type of what is drawn; the two parameters are scalars of it. None while it is not
-    known."""
+    """The element type of the result; the two parameters are scalars of it. None while it is
+    unknown."""
     _require_generator(site)
     found = [site.tensor(index, rank=0) for index in (1, 2)]
     known = [ty.dtype for ty in found if ty is not None]
@@ -165,7 +163,7 @@ def drawn_dtype(site: Site) -> str | None:
 
 
 def shares(words: np.ndarray) -> np.ndarray:
-    """Each word as a number from [0, 1): its upper 53 bits."""
+    """Words as numbers in [0, 1), from their upper 53 bits."""
     return (words >> np.uint64(11)) * 2.0**-53
 
 
@@ -188,7 +186,7 @@ def _normal(
     out_shape: Sequence[int],
     out_dtype: str | None,
 ) -> tuple[Any, ...]:
-    """By Box and Muller: a length and an angle for each number."""
+    """Box-Muller transform: a radius and an angle for each number."""
     following, words = threefry.take(key, 2 * prod(out_shape))
     first, second = shares(words).reshape(-1, 2).T
     drawn = np.sqrt(-2 * np.log(1 - first)) * np.cos(2 * np.pi * second)
@@ -200,7 +198,7 @@ Specs = tuple[te.Spec, te.Spec]
 
 
 def _share(word: te.Expr) -> te.Expr:
-    """What `shares` gives for a word."""
+    """`shares` for one word."""
     return te.cast(word >> 11, "float64") * 2.0**-53
 
 
@@ -247,7 +245,7 @@ def _scalar(value: Expr | float, dtype: str) -> Expr:
 
 
 def _drawn(static: OpDef, key: Expr, shape: Sequence[int] | Expr, *rest: Any) -> TupleWrapper:
-    """What is drawn for a shape, which may be a tensor of one axis."""
+    """Random tensors of a shape, which may be a tensor."""
     *parameters, dtype = rest
     if isinstance(shape, Expr):
         call = get(f"dyn.{static.name}")(key, *parameters, shape, out_dtype=dtype)
@@ -263,15 +261,15 @@ def uniform(
     low: Expr | float = 0.0,
     high: Expr | float = 1.0,
 ) -> TupleWrapper:
-    """The generator to go on with, and numbers between low and high, each as likely."""
+    """The next generator, and uniform numbers in [low, high)."""
     dtype = dtypes.canonical(dtype)
     return _drawn(UNIFORM, key, shape, _scalar(low, dtype), _scalar(high, dtype), dtype)
 
 
 UNIFORM = define(
     "random.uniform",
-    doc="The generator to go on with, and low + u * (high - low) for random u from [0, 1), "
-    "multiples of 2**-53, computed in float64 and rounded once.",
+    doc="The next generator, and low + u * (high - low) for random u in [0, 1), multiples of "
+    "2**-53, computed in float64 and rounded once.",
     arguments=[
         ("key", "the generator"),
         ("low", "the lower bound, a scalar"),
@@ -299,15 +297,15 @@ def normal(
     mean: Expr | float = 0.0,
     scale: Expr | float = 1.0,
 ) -> TupleWrapper:
-    """The generator to go on with, and normally distributed numbers."""
+    """The next generator, and normally distributed numbers."""
     dtype = dtypes.canonical(dtype)
     return _drawn(NORMAL, key, shape, _scalar(mean, dtype), _scalar(scale, dtype), dtype)
 
 
 NORMAL = define(
     "random.normal",
-    doc="The generator to go on with, and normally distributed numbers: two random words each, by "
-    "the transform of Box and Muller, computed in float64 and rounded once.",
+    doc="The next generator, and normally distributed numbers by the Box-Muller transform of two "
+    "words each, computed in float64 and rounded once.",
     arguments=[
         ("key", "the generator"),
         ("mean", "the mean, a scalar"),
@@ -332,7 +330,7 @@ NORMAL = define(
 
 @attrs
 class MultinomialAttrs(Attrs):
-    """num_samples: how many classes are drawn for each row of probabilities"""
+    """num_samples: the number of draws for each row of probabilities"""
 
     num_samples: int = 1
 
@@ -388,14 +386,14 @@ def _multinomial_loops(
 
 
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
-    """The generator to go on with, and classes drawn with the given probabilities."""
+    """The next generator, and classes drawn with the given probabilities."""
     return TupleWrapper(MULTINOMIAL(key, probs, num_samples=num_samples), 2)
 
 
 MULTINOMIAL = define(
     "random.multinomial",
-    doc="The generator to go on with, and classes drawn with probabilities proportional to those "
-    "given, with replacement; negative ones count as 0. Where all are 0, the last class is drawn.",
+    doc="The next generator, and classes drawn with replacement, with probabilities proportional "
+    "to those given; negative ones count as 0. If all are 0, the last class is drawn.",
     arguments=[("key", "the generator"), ("probs", "the probabilities of the classes, last axis")],
     attrs=MultinomialAttrs,
     relation=_multinomial_type,

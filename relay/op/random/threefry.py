@@ -1,17 +1,17 @@
 """Threefry-4x64 with 20 rounds: random bits as a function of a key and a counter.
 
-Nothing is remembered between calls. A generator is a tensor of ten uint64,
+A generator is a tensor of ten uint64,
 
     words 0 to 3    the key
-    words 4 and 5   how many blocks of four numbers were taken, the low word first
+    words 4 and 5   the number of used blocks of four numbers, low word first
     words 6 to 9    0
 
-and whoever takes numbers gets the generator for the next ones along with them. The cipher turns
-the counter (low, high, purpose, 0) into four words; purpose is 0 for numbers, and 1 and 2 for the
-keys of the two generators that a split makes. So numbers and keys never come from one input.
+and every operator returns the next generator. The cipher maps the counter (low, high, purpose, 0)
+to four words; purpose is 0 for numbers, and 1 and 2 for the keys of the two generators of a split,
+so numbers and keys never come from the same input.
 
-J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers, as easy as 1, 2, 3
-(SC 2011).
+J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers, as easy as 1, 2, 3 (SC
+2011).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WORDS: Final = 10  # of a generator
 _NUMBERS, _LEFT, _RIGHT = 0, 1, 2
 
 _PARITY: Final = 0x1BD11BDAA9FC1A22
-# How far the second word of each pair is rotated, round after round.
+# The rotations of the second word of each pair, by round.
 _ROTATIONS: Final = (
     (14, 16),
     (52, 57),
@@ -47,10 +47,10 @@ _ROUNDS: Final = 20
 def cipher(
     key: Sequence[Any], counter: Sequence[Any], name: Callable[[Any], Any] = lambda word: word
 ) -> tuple[Any, ...]:
-    """The block of four words that a key of four words makes of a counter of four.
+    """The block of four words of a key and a counter of four words.
 
-    Words are arrays of uint64, all blocks at once, or scalar expressions; then `name` gives one a
-    name, so that it is computed once.
+    Words are arrays of uint64, for all blocks at once, or scalar expressions; then `name` binds one
+    to a variable.
     """
 
     def rotated(word: Any, distance: int) -> Any:
@@ -73,7 +73,7 @@ def cipher(
 
 
 def encrypt(key: np.ndarray, counters: np.ndarray) -> np.ndarray:
-    """The blocks (n, 4) that a key of four words makes of counters (n, 4)."""
+    """The blocks (n, 4) of a key for counters (n, 4)."""
     return np.stack(cipher(tuple(key), tuple(counters.T)), -1)
 
 
@@ -84,7 +84,7 @@ def make_key(seed: int) -> np.ndarray:
 
 
 def take(generator: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The generator for the next numbers, and `count` random words."""
+    """The next generator, and `count` random words."""
     blocks = -(-count // 4)
     low = generator[4] + np.arange(blocks, dtype=np.uint64)
     counters = np.zeros((blocks, 4), np.uint64)
@@ -99,7 +99,7 @@ def take(generator: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def split(generator: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two generators with keys of their own, which the key and the counter determine."""
+    """Two generators with new keys, derived from the key and the counter."""
     low, high = generator[4:6]
     counters = np.array([(low, high, purpose, 0) for purpose in (_LEFT, _RIGHT)], np.uint64)
     rest = np.zeros(WORDS - 4, np.uint64)
@@ -111,7 +111,7 @@ def split(generator: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def take_loops(generator: te.Tensor, shape: Sequence[te.Expr]) -> tuple[te.Tensor, te.Tensor]:
-    """The generator for the next numbers, and random words of that shape."""
+    """The next generator, and random words of that shape."""
     count = size(shape)
     blocks = (count + 3) // 4
 
@@ -134,7 +134,7 @@ def take_loops(generator: te.Tensor, shape: Sequence[te.Expr]) -> tuple[te.Tenso
 
 
 def split_loops(generator: te.Tensor, out: tuple[te.Spec, te.Spec]) -> tuple[te.Tensor, ...]:
-    """Two generators with keys of their own."""
+    """Two generators with new keys."""
 
     def write(b: te.Builder, *results: te.Buffer) -> None:
         key = [b.let(generator[i]) for i in range(4)]
@@ -149,7 +149,7 @@ def split_loops(generator: te.Tensor, out: tuple[te.Spec, te.Spec]) -> tuple[te.
 
 
 def _ahead(generator: te.Tensor, blocks: te.Expr) -> tuple[te.Expr, te.Expr]:
-    """The low and the high word of the counter, so many blocks further on."""
+    """The low and the high word of the counter, advanced by some blocks."""
     low = generator[4] + te.cast(blocks, "uint64")
     return low, generator[5] + te.cast(low < generator[4], "uint64")
 

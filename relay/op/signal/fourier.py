@@ -27,7 +27,7 @@ from relay.op.tensor.creation import ones
 
 @attrs
 class DftAttrs(Attrs):
-    """inverse: back from frequencies, divided by their number"""
+    """inverse: the inverse transform, divided by the length"""
 
     inverse: bool = False
 
@@ -53,8 +53,8 @@ def _dft(re_data: np.ndarray, im_data: np.ndarray, inverse: bool) -> tuple[np.nd
 
 
 def _wide(dtype: str, length: te.Expr) -> str:
-    """What transforms are computed in. Errors grow with the logarithm of the length only; those of
-    the way that is taken when only a run knows the length are larger, so it has more bits."""
+    """The type of the computation. The algorithm for dynamic lengths has larger errors, so it uses
+    more bits."""
     return "float32" if dtype != "float64" and isinstance(length, te.Const) else "float64"
 
 
@@ -107,7 +107,7 @@ DFT = define(
     ],
 )
 
-# --- of real numbers ---------------------------------------------------------------------------
+# --- real transforms ---------------------------------------------------------------------------
 
 
 def _rfft_type(site: Site) -> Type | None:
@@ -147,16 +147,16 @@ def _rfft_loops(data: te.Tensor, out: tuple[te.Spec, te.Spec]) -> tuple[te.Tenso
 
 
 def rfft(data: Expr) -> TupleWrapper:
-    """The Fourier transform of real numbers along the last axis, as real and imaginary parts of
-    frequencies up to half of their number; the others are conjugates of these."""
+    """The Fourier transform of real data along the last axis: real and imaginary parts of the
+    frequencies up to half the length; the others are their conjugates."""
     return TupleWrapper(RFFT(data), 2)
 
 
 RFFT = define(
     "rfft",
-    doc="The discrete Fourier transform of real numbers along the last axis: real and imaginary "
-    "parts of the sums of data[n] * exp(-2 pi i n k / N) for k from 0 to N / 2. The sums for N - k "
-    "are the conjugates of these.",
+    doc="The discrete Fourier transform of real data along the last axis: real and imaginary parts "
+    "of the sums of data[n] * exp(-2 pi i n k / N) for k from 0 to N / 2. The sums for N - k are "
+    "their conjugates.",
     arguments=[("data", "real numbers")],
     relation=_rfft_type,
     reference=_rfft,
@@ -171,16 +171,16 @@ RFFT = define(
     ],
 )
 
-# --- over time ---------------------------------------------------------------------------------
+# --- short-time ----------------------------------------------------------------------------------
 
 
 @attrs
 class StftAttrs(Attrs):
-    """n_fft: how many samples a transform sees
+    """n_fft: the number of samples of a transform
     hop_length: the distance between transforms; -1 is a quarter of n_fft
-    win_length: the length of the window, which stands in the middle of them; -1 is n_fft
+    win_length: the length of the window, which is centered; -1 is n_fft
     normalized: divide by the square root of n_fft
-    onesided: leave out the frequencies that repeat the others, as those of real signals do
+    onesided: leave out the frequencies that are conjugates of others, for real signals
     """
 
     n_fft: int = -1
@@ -198,7 +198,7 @@ def _lengths(n_fft: int, hop_length: int, win_length: int) -> tuple[int, int]:
 
 
 def _stft_type(site: Site) -> Type | None:
-    """(batch, time) -> (batch, frequencies, transforms, 2); the batch may be missing."""
+    """(batch, time) -> (batch, frequencies, transforms, 2); the batch is optional."""
     known: StftAttrs = site.attrs
     site.require_elements(0, FLOATING)
     n_fft = known.n_fft
@@ -307,9 +307,9 @@ def stft(
     normalized: bool = False,
     onesided: bool = True,
 ) -> Call:
-    """Fourier transforms of parts of a signal, weighted by a window, which is 1 where absent."""
+    """The short-time Fourier transform; the default window is 1."""
     hop, length = _lengths(n_fft, hop_length or -1, win_length or -1)
-    # ones of the element type of data, which only inference knows
+    # ones of the element type of data, known after inference
     weights = cast_like(ones((length,), "float32"), data) if window is None else window
     return STFT(
         data,
@@ -324,8 +324,8 @@ def stft(
 
 STFT = define(
     "stft",
-    doc="The Fourier transforms of parts of a signal, one after the other, each weighted by a "
-    "window. The last axis holds real and imaginary parts.",
+    doc="The short-time Fourier transform of a signal. The last axis holds real and imaginary "
+    "parts.",
     arguments=[
         ("data", "signals: (time,) or (batch, time)"),
         ("window", "the weights, of length win_length"),

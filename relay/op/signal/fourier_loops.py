@@ -1,10 +1,9 @@
-"""Fast Fourier transforms as loops, of lines of any length, in the element type of the line.
+"""Fast Fourier transforms as loops, for lines of any length, in the element type of the line.
 
-A length that is a product of small primes takes a pass for each factor r, from one side of a buffer
-to the other, which makes transforms of m r numbers into r times as many of m numbers. What lies
-side by side in all of them is read and written as vectors. Any other length N is a convolution with
-exp(pi i n^2 / N) (Bluestein), which transforms of a longer line with small factors turn into
-products; so is a length that only a run knows.
+A length with small prime factors takes a pass for each factor r, from one side of a buffer to the
+other, which turns transforms of m r numbers into r times as many of m numbers. Adjacent transforms
+are computed in vector lanes. Any other length N is a convolution with exp(pi i n^2 / N)
+(Bluestein), computed by transforms of a longer line with small factors; so is a dynamic length.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from relay.te.loops import Kind
 
 Complex = tuple[te.Expr, te.Expr]  # real and imaginary part
 
-# (position) -> element of the line, which nothing is done for before it is wanted
+# (position) -> element of the line, loaded on demand
 Load = Callable[[te.Expr], Complex]
 Keep = Callable[[te.Expr, Complex], None]  # (frequency, number) stores it
-# transforms one line, and keeps so many of its first frequencies
+# transforms one line, and keeps its first frequencies
 Transform = Callable[[Load, Keep, te.Scalar], None]
 
 RealLoad = Callable[[te.Expr], te.Expr]
 RealTransform = Callable[[RealLoad, Keep], None]
 
 LANES = {"float32": 16, "float64": 8}
-LARGEST = 31  # of the primes that have passes; their steps grow with the square
+LARGEST = 31  # the largest prime with a pass; the cost of a pass is quadratic
 
 
 def prepare(b: te.Builder, length: te.Expr, dtype: str, inverse: bool = False) -> Transform:
-    """Makes the tables for lines of that length; what it gives can be used in parallel loops.
+    """Build the tables for lines of that length; the result can be used in parallel loops.
 
     The sums are those of data[n] * exp(-2 pi i n k / N), or with exp(+…) for the inverse, which is
     not divided by N. They are computed in `dtype`, float32 or float64.
@@ -51,10 +50,10 @@ def prepare(b: te.Builder, length: te.Expr, dtype: str, inverse: bool = False) -
 
 
 def prepare_real(b: te.Builder, length: te.Expr, dtype: str) -> RealTransform:
-    """The same for lines of real numbers, of which it keeps frequencies up to N / 2.
+    """The same for lines of real numbers, for frequencies up to N / 2.
 
-    If N is even, every other element of the line is the imaginary part of a line half as long: its
-    frequencies k and N/2 - k have those of both in them.
+    If N is even, the odd elements of the line are the imaginary parts of a line half as long; its
+    frequencies k and N/2 - k are separated.
     """
     if not isinstance(length, te.Const) or int(length.value) % 2 or int(length.value) == 0:
         whole = prepare(b, length, dtype)
@@ -83,7 +82,7 @@ def prepare_real(b: te.Builder, length: te.Expr, dtype: str) -> RealTransform:
 
 
 def _first(b: te.Builder, keep: Keep, length: te.Expr, count: te.Scalar) -> Keep:
-    """Keeps so many frequencies of all."""
+    """Keep the first frequencies."""
     wanted = te.index(count)
     sizes = [int(size.value) for size in (wanted, length) if isinstance(size, te.Const)]
     if wanted is length or (len(sizes) == 2 and sizes[0] == sizes[1]):
@@ -126,7 +125,7 @@ class _Numbers:
 
 
 def _named(b: te.Builder, value: Complex) -> Complex:
-    """The number, computed here and once."""
+    """The number, computed once, here."""
     return b.let(value[0]), b.let(value[1])
 
 
@@ -139,8 +138,8 @@ def _minus(left: Complex, right: Complex) -> Complex:
 
 
 def _times(b: te.Builder, left: Complex, right: Complex) -> Complex:
-    """Products have names, and are so rounded before they are added: the bits of a transform are
-    the same on all machines, whether or not they do both at once."""
+    """A complex product; its terms are named so that they are rounded before addition: results do
+    not depend on fma."""
     (x, y), (c, d) = left, right
     return b.let(x * c) - b.let(y * d), b.let(x * d) + b.let(y * c)
 
@@ -150,8 +149,8 @@ def _conjugate(value: Complex, really: bool = True) -> Complex:
 
 
 def _turn(part: te.Expr, whole: te.Expr) -> Complex:
-    """exp(-2 pi i part / whole) in float64, for parts of one turn. The angle that is left when its
-    eighth of a turn is known is small, and exact at quarters of it."""
+    """exp(-2 pi i part / whole) in float64, for parts of one turn. The angle is reduced to an
+    eighth of a turn, exactly at quarters."""
     eighths = part * 8
     is_behind = eighths > whole * 4
     eighths = te.select(is_behind, whole * 8 - eighths, eighths)
@@ -166,7 +165,7 @@ def _turn(part: te.Expr, whole: te.Expr) -> Complex:
 
 
 def _root(part: int, whole: int) -> tuple[float, float]:
-    """The same number of a turn that is known."""
+    """The same for a static length."""
     eighths = part * 8
     is_behind = eighths > whole * 4
     eighths = whole * 8 - eighths if is_behind else eighths
@@ -181,7 +180,7 @@ def _root(part: int, whole: int) -> tuple[float, float]:
 
 
 def _each(b: te.Builder, count: te.Expr, lanes: int, body: Callable[[te.Expr], None]) -> None:
-    """`body` for every number below `count`, as many at once as a vector has lanes."""
+    """`body` for every index below `count`, in vector lanes."""
     whole = count // lanes
     with b.loop(whole) as block, b.loop(lanes, kind=Kind.VECTOR) as lane:
         body(block * lanes + lane)
@@ -209,19 +208,19 @@ Run = Callable[[Load, Keep, bool], None]
 
 
 def _factors(length: int) -> tuple[int, ...] | None:
-    """The radices of the passes; None where there is a prime too large."""
+    """The radices of the passes; None if a prime factor is too large."""
     found: list[int] = []
     rest = max(length, 1)
     for radix in (8, 4, 2, *range(3, LARGEST + 1, 2)):
         while rest % radix == 0:
             found.append(radix)
             rest //= radix
-    # 2 is the first, as it is in pocketfft (NumPy, SciPy), so sums are rounded as they are there
+    # 2 first, as in pocketfft (NumPy, SciPy), for the same rounding
     return tuple(sorted(found, key=lambda radix: radix != 2)) if rest == 1 else None
 
 
 def _passes(b: te.Builder, length: int, radices: Sequence[int], dtype: str) -> Run:
-    """Makes the tables of the passes for a length that is known."""
+    """Build the tables of the passes for a static length."""
     passes = []
     near, apart = length, 1
     for radix in radices:
@@ -255,7 +254,7 @@ def _table(b: te.Builder, radix: int, near: int, dtype: str) -> Callable[[int, t
 
 
 def _passes_of_power(b: te.Builder, power: te.Expr, room: te.Expr, dtype: str) -> Run:
-    """Makes the table for a power of two, at most `room`, that only a run knows."""
+    """Build the table for a dynamic power of two of at most `room`."""
     lanes = LANES[dtype]
     roots = _Numbers.local(b, dtype, (room,))
     with spread(b, (power,)) as (k,):
@@ -304,7 +303,7 @@ def _pass(b: te.Builder, one: _Pass, read: Load, write: Keep, inverse: bool, lan
         _each(b, near, lanes, lambda i: step(which, i))
 
 
-# --- the transforms of a few numbers -----------------------------------------------------------
+# --- small transforms -------------------------------------------------------------------------
 
 
 def _short_transform(b: te.Builder, values: list[Complex], inverse: bool) -> list[Complex]:
@@ -352,8 +351,8 @@ def _eighth(value: Complex, inverse: bool) -> Complex:
 
 
 def _transform_of_odd(b: te.Builder, values: list[Complex], inverse: bool) -> list[Complex]:
-    """Elements as far from the first one on both sides have the same cosines, and opposite sines:
-    their sums and differences are taken once for two frequencies."""
+    """Elements at opposite distances from the first share cosines and negate sines: their sums and
+    differences serve two frequencies."""
     count = len(values)
     pairs = list(zip(values[1:], reversed(values[1:]), strict=True))[: count // 2]
     sums, differences = (
@@ -394,12 +393,12 @@ def _convolution(b: te.Builder, length: te.Expr, dtype: str, inverse: bool) -> T
     chirp, weights = (_Numbers.local(b, dtype, (room,)) for _ in range(2))
 
     def within(n: te.Expr, value: Complex) -> Complex:
-        """The number, or nothing behind the line."""
+        """The number, or 0 beyond the line."""
         re, im = (te.select(n < length, part, te.const(0, part.dtype)) for part in value)
         return re, im
 
     with spread(b, (whole,)) as (n,):
-        # the square modulo 2 N keeps the angle, and with it its error, small
+        # the square modulo 2 N keeps the angle, and its error, small
         turn = _turn(n * n % (length * 2), length * 2)
         chirp.store(n, within(n, _conjugate(turn, inverse)))
     run(lambda n: _conjugate(chirp[te.minimum(n, whole - n)]), weights.store, False)
@@ -423,13 +422,13 @@ def _convolution(b: te.Builder, length: te.Expr, dtype: str, inverse: bool) -> T
 
 
 def _next_smooth(least: int) -> int:
-    """A number that is `least` or not far above it, and has small factors."""
+    """The smallest number of at least `least` with small factors."""
     powers = {odd: max(-(-least // odd) - 1, 0).bit_length() for odd in (1, 3, 5, 9, 15)}
     return min(odd << power for odd, power in powers.items())
 
 
 def _power_of_two(b: te.Builder, least: te.Expr) -> tuple[te.Expr, te.Expr]:
-    """The power of two that is `least` or next above it, and what it is at most."""
+    """The smallest power of two of at least `least`, and an upper bound of it."""
     found = b.variable("int64", 1, "power")
     with b.while_(found[()] < least):
         b.store(found, (), found[()] * 2)

@@ -1,1 +1,1 @@
-"""Tensors of which only some elements are stored."""
+"""Sparse tensors."""

@@ -1,4 +1,4 @@
-"""Sparse tensors as lists: the coordinates of the elements that are there, and their values."""
+"""Sparse tensors in coordinate (COO) format."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SparseToDenseAttrs(Attrs):
 
 
 def sparse_values_type(site: Site, rank: int) -> TensorType | None:
-    """The values of a list that fills a tensor of that rank; None while something is not known.
+    """The values of a COO tensor of that rank; None while something is unknown.
 
-    One element without axes, a list of positions along one axis, or a list of coordinates.
+    Coordinates are a scalar (one element), a vector (positions along one axis), or a matrix.
     """
     site.require_elements(0, INTEGER)
     site.tensor(2, rank=0)
@@ -62,7 +62,7 @@ def sparse_values_type(site: Site, rank: int) -> TensorType | None:
 
 
 def _sparse_to_dense_type(site: Site) -> Type | None:
-    """The shape asked for, with the element type of the values."""
+    """The given shape, with the element type of the values."""
     shape = site.attrs.output_shape
     for extent in shape:
         site.require(extent >= 0, "an extent is negative", "0 or more", str(extent))
@@ -90,13 +90,13 @@ def sparse_to_dense_loops(
     out: te.Spec,
     **__: Any,
 ) -> te.Tensor:
-    """The shape is that of out; another argument or attribute says it again."""
+    """Fill a tensor of the shape of `out`."""
     count = indices.shape[0] if indices.rank else te.index(1)
 
     def write(b: te.Builder, result: te.Buffer) -> None:
         with spread(b, result.shape) as i:
             b.store(result, i, te.cast(default_value[()], out.dtype))
-        # one after the other, so that the last value for an element stays
+        # sequential, so that the last value of an element wins
         with b.loop(count) as row:
             own = (row,) if indices.rank else ()
             rank = len(out.shape) if indices.rank == 2 else 1
@@ -120,8 +120,8 @@ def sparse_to_dense(
     sparse_values: Expr,
     default_value: Expr | float = 0,
 ) -> Call:
-    """The tensor that a list of coordinates and values stands for. Its shape may be a tensor of
-    one axis, `default_value` a number."""
+    """The dense tensor of coordinates and values. Its shape may be a tensor, `default_value` a
+    number."""
     filler = default_value
     if not isinstance(filler, Expr | TupleWrapper):
         filler = const(filler)
@@ -132,8 +132,8 @@ def sparse_to_dense(
 
 SPARSE_TO_DENSE = define(
     "sparse_to_dense",
-    doc="The tensor with the given values at their coordinates and another value elsewhere. "
-    "Coordinates outside write nothing; of several values for one element the last one stays.",
+    doc="A dense tensor with the given values at their coordinates and another value elsewhere. "
+    "Coordinates out of range are ignored; of several values of one element the last wins.",
     arguments=[
         ("sparse_indices", "a row of coordinates for each value, integers"),
         ("sparse_values", "the values, or one for all"),
@@ -159,7 +159,7 @@ SPARSE_TO_DENSE = define(
 
 
 def _sparse_fill_empty_rows_type(site: Site) -> Type | None:
-    """((?, rank), (?,), (rows,)): the lists grow by the rows without an element."""
+    """((?, rank), (?,), (rows,)): the lists grow by the empty rows."""
     for index in (0, 2):
         site.require_elements(index, INTEGER)
     indices, values = site.tensor(0, rank=2), site.tensor(1, rank=1)
@@ -190,7 +190,7 @@ def _sparse_fill_empty_rows_type(site: Site) -> Type | None:
 
 
 def _rows(indices: np.ndarray, dense_shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many elements each row has, and which elements lie in a row that there is."""
+    """The number of elements of each row, and which elements are in range."""
     if len(dense_shape) == 0:
         raise EvaluationError(
             Diagnostic(
@@ -238,8 +238,7 @@ def _filled_rows_loops(
     default_value: te.Tensor,
     out: tuple[te.Spec, ...],
 ) -> tuple[te.Tensor, ...]:
-    """Elements are counted by row, the counts become the places where rows begin, and every
-    element goes to the next free place of its row."""
+    """A counting sort by row."""
     count, rank = indices.shape
     (rows,) = out[2].shape
 
@@ -276,7 +275,7 @@ def _filled_rows_loops(
 
     @contextmanager
     def row_of(b: te.Builder, k: te.Expr) -> Iterator[te.Expr]:
-        """The row of an element, if there is such a row."""
+        """The row of an element, if it is in range."""
         row = b.let(te.index(indices[k, 0]))
         with b.if_(te.every(row >= 0, row < rows)):
             yield row
@@ -289,16 +288,16 @@ def _filled_rows_loops(
 def sparse_fill_empty_rows(
     sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
 ) -> TupleWrapper:
-    """A sparse tensor with a value in every row, and which rows had none."""
+    """A sparse tensor with a value in every row, and a flag for each row that was empty."""
     call = SPARSE_FILL_EMPTY_ROWS(sparse_indices, sparse_values, dense_shape, default_value)
     return TupleWrapper(call, 3)
 
 
 SPARSE_FILL_EMPTY_ROWS = define(
     "sparse_fill_empty_rows",
-    doc="The coordinates and values of a sparse tensor in the order of their rows, with a value at "
-    "the beginning of each row that has none; and, for each row, 1 if it had none. What lies "
-    "outside the rows is dropped.",
+    doc="The coordinates and values of a sparse tensor sorted by row, with a value at the "
+    "beginning of each empty row; and, for each row, 1 if it was empty. Rows out of range are "
+    "dropped.",
     arguments=[
         ("sparse_indices", "a row of coordinates for each value, integers"),
         ("sparse_values", "the values"),
@@ -416,11 +415,11 @@ def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> T
 SPARSE_RESHAPE = define(
     "sparse_reshape",
     doc="The coordinates of the same elements under another shape, and that shape, where one "
-    "extent may be -1 for what is left.",
+    "extent may be -1 to be inferred.",
     arguments=[
         ("sparse_indices", "a row of coordinates for each element, integers"),
-        ("prev_shape", "the shape they belong to, integers"),
-        ("new_shape", "the other shape, integers"),
+        ("prev_shape", "the old shape, integers"),
+        ("new_shape", "the new shape, integers"),
     ],
     relation=_sparse_reshape_type,
     reference=_sparse_reshape,

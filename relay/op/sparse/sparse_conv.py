@@ -1,4 +1,4 @@
-"""A convolution with a weight of which only some elements are stored."""
+"""Convolution with a sparse weight."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from relay.op.sparse.sparse_matrix import (
 @attrs
 class SparseConv2DAttrs(WindowAttrs):
     """layout: the order of the axes of data, and of the result
-    kernel_size: the extents of the window, which are odd
+    kernel_size: the extents of the window, odd numbers
     """
 
     axes: ClassVar[int] = 2
@@ -80,7 +80,7 @@ def _sparse_conv2d(
     layout: str,
     kernel_size: Sequence[int],
 ) -> Any:
-    """The convolution with the whole weight, and padding that keeps the extents."""
+    """The convolution with the dense weight and 'same' padding."""
     extents = dict(zip("CHW", (dense.shape[layout.index("C")], *kernel_size), strict=True))
     order = [letter for letter in layout if letter != "N"]
     weight = to_dense(data, indices, indptr, prod(extents.values()))
@@ -107,7 +107,7 @@ def _sparse_conv2d_loops(
     kernel_size: Sequence[int],
     out: te.Spec,
 ) -> te.Tensor:
-    """For every stored element the whole image, moved by its place in the window."""
+    """Accumulate the image, shifted by the window position of each stored element."""
     extents = dict(zip(layout, dense.shape, strict=True))
     window = dict(zip("CHW", (extents["C"], *map(te.index, kernel_size)), strict=True))
     order = [letter for letter in layout if letter != "N"]
@@ -136,7 +136,7 @@ def _sparse_conv2d_loops(
                     b.let(place[name] - size // 2)
                     for name, size in zip("HW", kernel_size, strict=True)
                 ]
-                # the part of the image that is still inside of it when it is moved
+                # the part of the image that stays inside when shifted
                 first = [b.let(te.maximum(-move, 0)) for move in moves]
                 common = [
                     te.maximum(extent - te.absolute(move), 0)
@@ -157,9 +157,9 @@ def _sparse_conv2d_loops(
 
 sparse_conv2d = define(
     "nn.sparse_conv2d",
-    doc="`nn.conv2d` with a sparse weight, padded so that images keep their size. Its matrix has a "
-    "row per output channel; the columns go through the window and the channels in the order of "
-    "the layout. Blocks of one column may be stored as (stored, rows).",
+    doc="`nn.conv2d` with a sparse weight and 'same' padding. Its matrix has a row per output "
+    "channel; the columns run through the window and the channels in the order of the layout. "
+    "Blocks of one column may be stored as (stored, rows).",
     arguments=[("dense_data", "images"), *PARTS],
     attrs=SparseConv2DAttrs,
     relation=_sparse_conv2d_type,

@@ -1,11 +1,11 @@
-"""Matrices of which only some elements are stored, row by row.
+"""Sparse matrices in CSR and BSR format.
 
     CSR    data (stored,), indices (stored,), indptr (rows + 1,)
     BSR    data (stored, r, c), indices (stored,), indptr (rows / r + 1,): blocks of r by c
 
 Row (of blocks) i has the elements (blocks) indptr[i] to indptr[i + 1]; `indices` are their columns
-(of blocks). Elements of one place add up. How many columns there are is not stored: what the matrix
-is used with says it.
+(of blocks). Duplicates add up. The number of columns is not stored; it follows from the other
+operand.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from relay.op.site import INTEGER, NUMERIC, Site
 
 
 def stored_rows(site: Site, first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim | None:
-    """The rows of the matrix whose parts are three arguments from `first` on; None while they are
-    not known."""
+    """The number of rows of the matrix in the three arguments from `first`; None while unknown."""
     site.require_elements(first, NUMERIC)
     site.require_elements(first + 1, INTEGER)
     site.require_elements(first + 2, INTEGER)
@@ -63,7 +62,7 @@ def stored_rows(site: Site, first: int, ranks: tuple[int, ...] = (1, 3)) -> Dim 
 
 
 def require_columns(site: Site, first: int, columns: Dim) -> None:
-    """Blocks must fill so many columns, where both are known."""
+    """Blocks must divide the columns, if both are known."""
     data = site.tensor(first)
     if data is not None and len(data.shape) == 3:
         width = data.shape[2]
@@ -73,7 +72,7 @@ def require_columns(site: Site, first: int, columns: Dim) -> None:
 
 
 def to_dense(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, columns: int) -> np.ndarray:
-    """All elements of a matrix of so many columns."""
+    """The dense matrix with that many columns."""
     blocks = data.reshape(*data.shape, *(1,) * (3 - data.ndim))
     height, width = blocks.shape[1:]
     shape = (len(indptr) - 1, columns // max(width, 1), height, width)
@@ -98,7 +97,7 @@ def row_numbers(indptr: np.ndarray, stored: int) -> np.ndarray:
 
 
 def checked(indices: np.ndarray, columns: int) -> np.ndarray:
-    """Indices that all name one of so many columns."""
+    """Column indices, checked to be in range."""
     if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
         raise EvaluationError(
             Diagnostic(
@@ -122,7 +121,7 @@ def parts_of(matrix: Any) -> tuple[Expr, Expr, Expr]:
 
 
 def stored_at(data: te.Tensor, number: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
-    """An element of a stored block; blocks that lack an axis have the extent 1 there."""
+    """An element of a stored block; missing axes have extent 1."""
     return data[(number, y, x)[: data.rank]]
 
 
@@ -136,9 +135,9 @@ def block_shape(data: te.Tensor) -> tuple[te.Expr, te.Expr]:
 def stored_in_row(
     b: te.Builder, indices: te.Tensor, indptr: te.Tensor, row: te.Expr, columns: te.Expr
 ) -> Iterator[tuple[te.Expr, te.Expr]]:
-    """The number and the column of each block that is stored in a row of blocks.
+    """The index and the column of each stored block of a row.
 
-    Bounds and columns that name nothing end the run, as in the interpreter.
+    Bounds and columns out of range end the run, as in the interpreter.
     """
     stored = indices.shape[0]
     begin, end = (b.let(te.cast(indptr[i], "int64")) for i in (row, row + 1))
@@ -158,7 +157,7 @@ def stored_in_row(
 PARTS = [
     ("sparse_data", "the stored elements, or blocks of them"),
     ("sparse_indices", "their columns"),
-    ("sparse_indptr", "where each row begins and ends"),
+    ("sparse_indptr", "the start and end of each row"),
 ]
 
 # a CSR matrix of 4 rows and 5 columns, and a BSR matrix of 4 rows and 6 columns in blocks of 2 x 3
@@ -170,7 +169,7 @@ _BSR = (np.array([1, 0, 1], "int32"), np.array([0, 1, 3], "int32"))
 
 @attrs
 class SparseDenseAttrs(Attrs):
-    """sparse_lhs: the sparse matrix stands left of the transposed dense one, not right of it"""
+    """sparse_lhs: the sparse matrix is the left operand"""
 
     sparse_lhs: bool = False
 
@@ -255,7 +254,7 @@ SPARSE_DENSE = define(
 
 sparse_dense_padded = define(
     "nn.internal.sparse_dense_padded",
-    doc="`nn.sparse_dense` of a matrix whose rows are filled up with stored zeros.",
+    doc="`nn.sparse_dense` of a matrix with rows padded by stored zeros.",
     arguments=[
         ("data", "a matrix, (m, k)"),
         *((name.replace("sparse", "weight"), meaning) for name, meaning in PARTS),
@@ -343,7 +342,7 @@ def _sparse_transpose_type(site: Site) -> Type | None:
 def _sparse_transpose(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray
 ) -> tuple[np.ndarray, ...]:
-    """Elements in the order of their columns, those of one column in the order of their rows."""
+    """Sort by column, then by row."""
     size = len(indptr) - 1
     rows, columns = row_numbers(indptr, len(indices)), checked(indices, size)
     order = np.argsort(columns, kind="stable")
@@ -358,11 +357,11 @@ def _sparse_transpose(
 def _sparse_transpose_loops(
     data: te.Tensor, indices: te.Tensor, indptr: te.Tensor, out: tuple[te.Spec, ...]
 ) -> tuple[te.Tensor, ...]:
-    """Counts the elements of each column, and so knows where each column begins."""
+    """A counting sort by column."""
     size = indptr.shape[0] - 1
 
     def write(b: te.Builder, values: te.Buffer, rows: te.Buffer, bounds: te.Buffer) -> None:
-        # ends[c] is where the next element of column c goes
+        # ends[c] is the position of the next element of column c
         ends = b.local("int64", (size + 1,), "ends")
         with b.loop(size + 1) as i:
             b.store(ends, i, 0)
@@ -389,8 +388,7 @@ def sparse_transpose(x: Any) -> TupleWrapper:
 
 SPARSE_TRANSPOSE = define(
     "nn.sparse_transpose",
-    doc="The transpose of a square CSR matrix, again as one, with the elements of each row in the "
-    "order of their columns.",
+    doc="The transpose of a square CSR matrix in CSR format, with sorted columns.",
     arguments=PARTS,
     relation=_sparse_transpose_type,
     reference=_sparse_transpose,

@@ -1,4 +1,4 @@
-"""Two tensors in, broadcast against each other, one out: arithmetic, bits, logic, comparison."""
+"""Elementwise operators with broadcasting: arithmetic, bits, logic, comparison, where."""
 
 from __future__ import annotations
 
@@ -79,8 +79,7 @@ def _sum_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
 
 add = _binary(
     "add",
-    "lhs + rhs; integers wrap. Of bool it is whether at least one holds, a bool, as in NumPy: to "
-    "count, `cast` first.",
+    "lhs + rhs; integers wrap. For bool it is the logical or, as in NumPy: to count, `cast` first.",
     broadcast_of(ADDABLE),
     np.add,
     _plus,
@@ -210,7 +209,7 @@ def _smaller(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
 
 maximum = _extremum(
     "maximum",
-    "The greater of lhs and rhs; NaN if either is NaN.",
+    "The maximum of lhs and rhs; NaN if either is NaN.",
     np.maximum,
     _greater,
     identity=-np.inf,
@@ -219,7 +218,7 @@ maximum = _extremum(
 )
 minimum = _extremum(
     "minimum",
-    "The smaller of lhs and rhs; NaN if either is NaN.",
+    "The minimum of lhs and rhs; NaN if either is NaN.",
     np.minimum,
     _smaller,
     identity=np.inf,
@@ -236,9 +235,9 @@ def _bits(name: str, doc: str, reference: Any, scalar: Function, identity: int) 
     return _binary(name, doc, broadcast_of(BITS), reference, scalar, samples, **facts)
 
 
-bitwise_and = _bits("bitwise_and", "The bits set in both.", np.bitwise_and, operator.and_, -1)
-bitwise_or = _bits("bitwise_or", "The bits set in either.", np.bitwise_or, operator.or_, 0)
-bitwise_xor = _bits("bitwise_xor", "The bits set in exactly one.", np.bitwise_xor, operator.xor, 0)
+bitwise_and = _bits("bitwise_and", "Bitwise and.", np.bitwise_and, operator.and_, -1)
+bitwise_or = _bits("bitwise_or", "Bitwise or.", np.bitwise_or, operator.or_, 0)
+bitwise_xor = _bits("bitwise_xor", "Bitwise xor.", np.bitwise_xor, operator.xor, 0)
 
 _SHIFTS = (
     sample((2, 3), (3,), dtype="int32", low=0, high=40),
@@ -255,7 +254,7 @@ left_shift = _binary(
 )
 right_shift = _binary(
     "right_shift",
-    "lhs / 2**rhs rounded down. A count that is negative, or not less than the width, leaves the "
+    "lhs / 2**rhs rounded down. A count that is negative, or not less than the width, gives the "
     "sign: 0 or -1.",
     broadcast_of(INTEGER),
     np.right_shift,
@@ -270,13 +269,9 @@ def _logical(name: str, doc: str, reference: Any, scalar: Function, identity: bo
     return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS, **facts)
 
 
-logical_and = _logical("logical_and", "Whether both hold.", np.logical_and, operator.and_, True)
-logical_or = _logical(
-    "logical_or", "Whether at least one holds.", np.logical_or, operator.or_, False
-)
-logical_xor = _logical(
-    "logical_xor", "Whether exactly one holds.", np.logical_xor, operator.xor, False
-)
+logical_and = _logical("logical_and", "Logical and.", np.logical_and, operator.and_, True)
+logical_or = _logical("logical_or", "Logical or.", np.logical_or, operator.or_, False)
+logical_xor = _logical("logical_xor", "Logical xor.", np.logical_xor, operator.xor, False)
 
 # --- comparison --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Blocks of space taken apart into the batch or into the channels, and put together again."""
+"""space_to_batch_nd, batch_to_space_nd, depth_to_space and space_to_depth."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def divided(site: Site, extent: Dim, parts: int, what: str) -> Dim:
 @attrs
 class SpaceToBatchNDAttrs(Attrs):
     """block_shape: the extents of a block, along the axes after the first
-    paddings: for each of these axes, how many elements are put before and after it
-    pad_value: the value of these elements
+    paddings: for each of these axes, the padding before and after it
+    pad_value: the value of the padding
     """
 
     block_shape: tuple[int, ...] = (1, 1)
@@ -61,7 +61,7 @@ class SpaceToBatchNDAttrs(Attrs):
 @attrs
 class BatchToSpaceNDAttrs(Attrs):
     """block_shape: the extents of a block, along the axes after the first
-    crops: for each of these axes, how many elements are then dropped at the begin and at the end
+    crops: for each of these axes, the number of elements cropped at its start and end
     """
 
     block_shape: tuple[int, ...] = (1, 1)
@@ -69,7 +69,7 @@ class BatchToSpaceNDAttrs(Attrs):
 
 
 def _spatial(site: Site, name: str, pairs: Pairs) -> TensorType | None:
-    """data, given that the attributes speak of axes it has."""
+    """The type of data, with `block_shape` and `name` checked."""
     block = site.attrs.block_shape
     site.require(
         all(size > 0 for size in block),
@@ -190,15 +190,14 @@ def space_to_batch_nd(
     paddings: Sequence[Sequence[int]],
     pad_value: float = 0,
 ) -> Call:
-    """The elements at each place of a block, as an element of the batch of their own."""
+    """Move blocks of space into the batch."""
     return SPACE_TO_BATCH_ND(data, block_shape, paddings, pad_value)
 
 
 SPACE_TO_BATCH_ND = define(
     "nn.space_to_batch_nd",
-    doc="data, padded, is cut into blocks along the axes after the first; the elements that have "
-    "the same place in their blocks form an element of the batch. Those of the first place come "
-    "first.",
+    doc="data, padded, is divided into blocks along the axes after the first; the elements at the "
+    "same position of their blocks form an element of the batch, in row-major order of positions.",
     arguments=[("data", "the batch, then as many axes as a block has, then any others")],
     attrs=SpaceToBatchNDAttrs,
     relation=_space_to_batch_type,
@@ -217,8 +216,8 @@ SPACE_TO_BATCH_ND = define(
 
 batch_to_space_nd = define(
     "nn.batch_to_space_nd",
-    doc="The inverse of `nn.space_to_batch_nd`: elements of the batch are put side by side as the "
-    "elements of blocks, then the edges are dropped.",
+    doc="The inverse of `nn.space_to_batch_nd`: elements of the batch become the elements of "
+    "blocks, and the result is cropped.",
     arguments=[("data", "the batch, then as many axes as a block has, then any others")],
     attrs=BatchToSpaceNDAttrs,
     relation=_batch_to_space_type,
@@ -241,7 +240,7 @@ batch_to_space_nd = define(
 class SubPixelAttrs(Attrs):
     """block_size: the extent of a block along both spatial axes
     layout: the order of the axes of data
-    mode: channels count through the places of a block first ("DCR"), or last ("CRD")
+    mode: channels are ordered by the position in a block first ("DCR"), or last ("CRD")
     """
 
     block_size: int = 1

@@ -1,4 +1,4 @@
-"""Sums that undo broadcasting: over the axes that were stretched, back to the shape before."""
+"""Sums over broadcast axes: the gradients of broadcasting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _collapse_type(site: Site) -> Type | None:
 
 
 def collapse(data: np.ndarray, shape: tuple[int, ...]) -> Any:
-    """The sum over the axes that broadcasting `shape` to the shape of data would stretch."""
+    """The sum over the axes along which `shape` would be broadcast to the shape of data."""
     extra = data.ndim - len(shape)
     stretched = tuple(
         extra + axis for axis, d in enumerate(shape) if d == 1 and data.shape[extra + axis] != 1
@@ -50,7 +50,7 @@ def _collapse_compute(data: te.Tensor, like: te.Tensor, out: te.Spec, **_: Any) 
         if kept is not None and kept == extent:
             steps.append(None)
             continue
-        # where only a run knows whether an axis was stretched, it also knows how far to go
+        # a dynamic extent decides at run time whether the axis is summed
         far = extent if kept is None else te.select(te.equal(kept, 1), extent, te.index(1))
         over.append(te.axis(far, f"k{axis}"))
         steps.append(over[-1])
@@ -65,8 +65,8 @@ def _collapse_compute(data: te.Tensor, like: te.Tensor, out: te.Spec, **_: Any) 
 
 collapse_sum_like = define(
     "collapse_sum_like",
-    doc="The sum over the axes that broadcasting a tensor to the shape of data stretches; what the "
-    "gradient of a broadcast needs.",
+    doc="The sum of data over the axes along which the other tensor would be broadcast; the "
+    "gradient of broadcasting.",
     arguments=[("data", "the input"), ("collapse_type", "a tensor of the wanted shape")],
     relation=_collapse_type,
     reference=rounded_once(lambda data, like: collapse(data, like.shape)),
@@ -90,7 +90,7 @@ class CollapseSumToAttrs(Attrs):
 
 
 def _collapse_sum_to_type(site: Site) -> Type | None:
-    """The shape asked for, as far as it is known: extents of data, or 1."""
+    """The requested shape: extents of data, or 1; dynamic if unknown."""
     site.require_elements(0, NUMERIC)
     site.require_elements(1, INTEGER)
     data, shape = site.tensor(0), site.tensor(1, rank=1)
@@ -158,7 +158,7 @@ def _collapsed_extents(
 
 
 def collapse_sum_to(data: Expr, shape: Sequence[int] | Expr) -> Call:
-    """The sum over the axes that broadcasting that shape to the shape of data stretches."""
+    """The sum of data over the axes along which `shape` would be broadcast."""
     extents = as_tensor(shape)
     known = extents.data.array if isinstance(extents, Constant) else None
     return COLLAPSE_SUM_TO(data, extents, shape=known)
@@ -166,7 +166,7 @@ def collapse_sum_to(data: Expr, shape: Sequence[int] | Expr) -> Call:
 
 COLLAPSE_SUM_TO = define(
     "collapse_sum_to",
-    doc="The sum over the axes that broadcasting a shape to the shape of data stretches.",
+    doc="The sum of data over the axes along which a shape would be broadcast.",
     arguments=[("data", "the input"), ("shape", "the wanted shape, integers")],
     attrs=CollapseSumToAttrs,
     relation=_collapse_sum_to_type,

@@ -1,4 +1,4 @@
-"""The same elements, or the same bits, as another element type."""
+"""cast and reinterpret."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import Site
 
 _RULES = (
-    "Floats lose their fraction on the way to integers and saturate at the ends, NaN becomes 0; on "
-    "the way to narrower floats they are rounded to nearest, ties to even, and what is too large "
-    "becomes infinity, NaN where there is none, or the largest number where there is neither (to "
-    "saturate, bound them with `clip` before); integers keep their low bits; everything but 0 is "
-    "True."
+    "Floats to integers truncate and saturate, NaN becomes 0; to narrower floats they are rounded "
+    "to nearest, ties to even, and overflow to infinity, to NaN in types without it, or to the "
+    "largest number in types without either (to saturate, use `clip` first); integers keep their "
+    "low bits; everything but 0 is True."
 )
 
 
@@ -35,13 +34,13 @@ class CastAttrs(Attrs):
 
 
 def _cast_type(site: Site) -> Type | None:
-    """The shape of data, with elements of the type asked for."""
+    """The shape of data, with `dtype` elements."""
     data = site.tensor(0)
     return None if data is None else TensorType(data.shape, site.attrs.dtype)
 
 
 def _cast_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
-    # small numbers become 0 in a narrower type, and large ones are cut off
+    # narrower types underflow and saturate
     return signs[0] if attrs.dtype in ("float32", "float64") else Sign.UNKNOWN
 
 
@@ -115,14 +114,14 @@ def _reinterpret(data: np.ndarray, dtype: str) -> np.ndarray:
     dense = np.ascontiguousarray(data)
     bits = dtypes.bits(dtype)
     if 1 < bits < 8:
-        # they are stored in eight, of which only conversion knows the others
+        # stored in 8 bits, of which the upper ones are undefined
         low = dense.view(np.uint8) & np.uint8((1 << bits) - 1)
         dense = convert(low, dtype) if dtypes.is_integer(dtype) else low
     return dense.view(dtypes.to_numpy(dtype)).reshape(data.shape)
 
 
 def _reinterpret_element(data: te.Expr, dtype: str) -> te.Expr:
-    # the only bit there is tells two values apart
+    # bool: one bit
     return te.bitcast(data, dtype) if dtypes.bits(dtype) > 1 else te.cast(data, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Tensors made from a shape and a value, or from a rule."""
+"""Creation of tensors: full, zeros, ones, arange, one_hot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.site import INTEGER, NUMERIC, Site
 from relay.te.expr import INDEX, call
 
-# --- one value everywhere ----------------------------------------------------------------------
+# --- constants -------------------------------------------------------------------------------
 
 
 @attrs
@@ -54,7 +54,7 @@ def _filled(fill_value: np.ndarray, shape: tuple[int, ...], dtype: str | None) -
 
 
 def full(fill_value: Expr, shape: int | Sequence[int] | Expr = (), dtype: str = "") -> Call:
-    """A tensor of that shape, which may be a tensor itself, with a scalar everywhere."""
+    """A tensor of a scalar; the shape may be a tensor."""
     if is_known(shape):
         return FULL(fill_value, shape=shape, dtype=dtype)
     return get("dyn.full")(fill_value, shape, dtype=dtype)
@@ -62,7 +62,7 @@ def full(fill_value: Expr, shape: int | Sequence[int] | Expr = (), dtype: str = 
 
 FULL = define(
     "full",
-    doc="A tensor with the same value everywhere.",
+    doc="A tensor filled with a value.",
     arguments=[("fill_value", "the value, a scalar")],
     attrs=FillAttrs,
     relation=_filled_type,
@@ -79,12 +79,12 @@ FULL = define(
 
 
 def zeros(shape: int | Sequence[int] | Expr, dtype: str) -> Call:
-    """A tensor of zeros of that shape, which may be a tensor itself."""
+    """A tensor of zeros; the shape may be a tensor."""
     return ZEROS(shape=shape, dtype=dtype) if is_known(shape) else get("dyn.zeros")(shape, dtype)
 
 
 def ones(shape: int | Sequence[int] | Expr, dtype: str) -> Call:
-    """A tensor of ones of that shape, which may be a tensor itself."""
+    """A tensor of ones; the shape may be a tensor."""
     return ONES(shape=shape, dtype=dtype) if is_known(shape) else get("dyn.ones")(shape, dtype)
 
 
@@ -119,7 +119,7 @@ def _full_like_type(site: Site) -> Type | None:
 
 full_like = define(
     "full_like",
-    doc="The same value everywhere, in the shape and element type of another tensor.",
+    doc="A tensor filled with a value, of the type of another tensor.",
     arguments=[("data", "a tensor of the wanted type"), ("fill_value", "the value, a scalar")],
     relation=_full_like_type,
     reference=lambda data, fill_value: _filled(
@@ -135,7 +135,7 @@ full_like = define(
 
 @attrs
 class ArangeAttrs(Attrs):
-    """The three numbers, where they were known when the call was built: they give the extent.
+    """The values of constant arguments, which give the extent.
 
     start: the value of the argument `start`
     stop: the value of the argument `end`
@@ -150,7 +150,7 @@ class ArangeAttrs(Attrs):
 
 
 def _count(start: float, stop: float, step: float) -> int:
-    """How many steps lead from start to before stop."""
+    """The number of steps from start to stop, exclusive."""
     if step == 0:
         raise ZeroDivisionError
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
@@ -159,7 +159,7 @@ def _count(start: float, stop: float, step: float) -> int:
 
 
 def _arange_type(site: Site) -> Type | None:
-    """One axis, of known extent when the three numbers are known."""
+    """A vector, of static extent if the three numbers are known."""
     for index in range(3):
         site.tensor(index, rank=0)
         site.require_elements(index, NUMERIC)
@@ -228,8 +228,8 @@ def _arange_compute(
 
 
 def _steps_between(start: te.Expr, stop: te.Expr, step: te.Expr) -> te.Expr:
-    """How many steps lead from start to before stop. The distance has no sign, so that it fits into
-    64 bits however far apart the two are; a number of steps that does not is the largest size."""
+    """The number of steps from start to stop, exclusive. The distance is unsigned, so that it fits
+    into 64 bits; the result saturates at the largest size."""
     without_sign = all(one.dtype in dtypes.UNSIGNED for one in (start, stop))
     kind = "uint64" if without_sign else "int64"
     start, stop = te.cast(start, kind), te.cast(stop, kind)
@@ -269,7 +269,8 @@ def _arange_extents(
 def arange(
     start: Expr, stop: Expr | None = None, step: Expr | None = None, dtype: str = "float32"
 ) -> Call:
-    """start, start + step, … before stop. With one expression, it is the stop and 0 the start."""
+    """start, start + step, … up to stop, exclusive. With one expression, it is the stop and 0 the
+    start."""
     if stop is None:
         start, stop = const(0, dtype), start
     step = const(1, dtype) if step is None else step
@@ -280,12 +281,11 @@ def arange(
 
 ARANGE = define(
     "arange",
-    doc="start, start + step, start + 2 * step and so on, as long as they are before the end. "
-    "There are ceil((end - start) / step) of them, none if that is negative; a step of 0 is an "
-    "error.",
+    doc="start, start + step, start + 2 * step and so on, up to the end, exclusive. There are "
+    "ceil((end - start) / step) of them, none if that is negative; a step of 0 is an error.",
     arguments=[
         ("start", "the first value, a scalar"),
-        ("end", "where to stop, a scalar"),
+        ("end", "the end, exclusive, a scalar"),
         ("step", "the distance, a scalar"),
     ],
     attrs=ArangeAttrs,
@@ -321,7 +321,7 @@ ARANGE = define(
 @attrs
 class OneHotAttrs(Attrs):
     """depth: the extent of the new axis
-    axis: where it is inserted; -1 is the end
+    axis: its position; -1 is the end
     dtype: the element type of the result; None is that of the values
     """
 
@@ -362,7 +362,7 @@ def _one_hot(
 def one_hot_compute(
     indices: te.Tensor, on_value: te.Tensor, off_value: te.Tensor, out: te.Spec, axis: int, **_: Any
 ) -> te.Tensor:
-    """One place along the new axis is on, the others off."""
+    """`on_value` at one position along the new axis, `off_value` elsewhere."""
     new = axis % len(out.shape)
     on, off = (te.cast(value[()], out.dtype) for value in (on_value, off_value))
 
@@ -381,8 +381,7 @@ def one_hot(
     axis: int = -1,
     dtype: str = "",
 ) -> Call:
-    """`on_value` at the places that indices name along a new axis of `depth` elements, which may
-    be a scalar tensor; `off_value` elsewhere."""
+    """One-hot encoding along a new axis of `depth` elements, which may be a scalar tensor."""
     if is_known(depth):
         return ONE_HOT(indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
     return get("dyn.one_hot")(indices, on_value, off_value, depth, axis=axis, dtype=dtype)
@@ -390,8 +389,8 @@ def one_hot(
 
 ONE_HOT = define(
     "one_hot",
-    doc="on_value at the position an index names along a new axis, off_value elsewhere; an index "
-    "outside [0, depth) names none.",
+    doc="on_value at the position of each index along a new axis, off_value elsewhere; an index "
+    "outside of [0, depth) has none.",
     arguments=[
         ("indices", "positions, integers"),
         ("on_value", "value at the position, a scalar"),

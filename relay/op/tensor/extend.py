@@ -1,4 +1,4 @@
-"""More elements than before: axes stretched, tiled and repeated, grids."""
+"""broadcast_to, tile, repeat and meshgrid."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BroadcastToAttrs(Attrs):
 
 
 def _broadcast_to_type(site: Site) -> Type | None:
-    """The shape asked for, which data must broadcast to."""
+    """The requested shape, which data must broadcast to."""
     if (data := site.tensor(0)) is None:
         return None
     require_broadcasts_to(site, data, site.attrs.shape)
@@ -43,12 +43,12 @@ def _broadcast_to_type(site: Site) -> Type | None:
 
 
 def broadcast(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
-    """Data stretched to the shape of out, which other arguments and attributes say again."""
+    """Broadcast data to the shape of `out`."""
     return moved(data, out, lambda *i: stretched_index(data.shape, i, out.shape))
 
 
 def broadcast_to(data: Expr, shape: int | Sequence[int] | Expr) -> Call:
-    """Data stretched to a shape, which may be a tensor of one axis."""
+    """Broadcast data to a shape, which may be a vector."""
     if is_known(shape):
         return BROADCAST_TO(data, shape=shape)
     return get("dyn.broadcast_to")(data, shape)
@@ -56,7 +56,7 @@ def broadcast_to(data: Expr, shape: int | Sequence[int] | Expr) -> Call:
 
 BROADCAST_TO = define(
     "broadcast_to",
-    doc="Axes of extent 1 stretched, and new ones put in front, to give a shape.",
+    doc="data broadcast to a shape.",
     arguments=[("data", "the input")],
     attrs=BroadcastToAttrs,
     relation=_broadcast_to_type,
@@ -86,7 +86,7 @@ def _broadcast_to_like_type(site: Site) -> Type | None:
 
 broadcast_to_like = define(
     "broadcast_to_like",
-    doc="Axes of extent 1 stretched, and new ones put in front, to the shape of another tensor.",
+    doc="data broadcast to the shape of another tensor.",
     arguments=[("data", "the input"), ("broadcast_type", "a tensor of the wanted shape")],
     relation=_broadcast_to_like_type,
     reference=lambda data, like: np.broadcast_to(data, like.shape),
@@ -105,13 +105,13 @@ broadcast_to_like = define(
 
 @attrs
 class TileAttrs(Attrs):
-    """reps: how often data is laid out along each axis, the last axes if there are fewer"""
+    """reps: the repetitions along each axis, of the last axes if there are fewer"""
 
     reps: tuple[int, ...]
 
 
 def _tile_type(site: Site) -> Type | None:
-    """Extents times repetitions, both filled up with ones in front."""
+    """Extents times repetitions, both padded with ones in front."""
     if (data := site.tensor(0)) is None:
         return None
     reps = site.attrs.reps
@@ -125,7 +125,7 @@ def _tile_type(site: Site) -> Type | None:
 
 
 def tiled(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
-    """Copies of data, as many as fill the shape of out."""
+    """Tile data to the shape of `out`."""
     extra = len(out.shape) - data.rank
 
     def source(*i: te.Expr) -> list[te.Expr]:
@@ -136,7 +136,7 @@ def tiled(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
 
 
 def tile(data: Expr, reps: int | Sequence[int] | Expr) -> Call:
-    """Copies of data side by side; how often along each axis may be a tensor of one axis."""
+    """Tile data; the repetitions may be a vector."""
     if is_known(reps):
         return TILE(data, reps=reps)
     return get("dyn.tile")(data, reps)
@@ -144,7 +144,7 @@ def tile(data: Expr, reps: int | Sequence[int] | Expr) -> Call:
 
 TILE = define(
     "tile",
-    doc="Copies of data side by side.",
+    doc="data repeated along each axis.",
     arguments=[("data", "the input")],
     attrs=TileAttrs,
     relation=_tile_type,
@@ -163,8 +163,8 @@ TILE = define(
 
 @attrs
 class RepeatAttrs(Attrs):
-    """repeats: how often each element stands in the result
-    axis: the axis along which they stand; None flattens data first
+    """repeats: the repetitions of each element
+    axis: the axis of repetition; None flattens data first
     """
 
     repeats: int
@@ -192,7 +192,7 @@ def _repeat_compute(data: te.Tensor, out: te.Spec, repeats: int, axis: int | Non
 
 repeat = define(
     "repeat",
-    doc="Each element several times in a row.",
+    doc="Each element repeated along an axis.",
     arguments=[("data", "the input")],
     attrs=RepeatAttrs,
     relation=_repeat_type,
@@ -218,7 +218,7 @@ class MeshgridAttrs(Attrs):
 
 
 def _meshgrid_type(site: Site) -> Type | None:
-    """As many tensors as there were, each with an axis for every one of them."""
+    """A tensor for each argument, with an axis for every argument."""
     if (parts := site.tensor_tuple(0)) is None:
         return None
     site.require(bool(parts), "there are no tensors", "at least one", "()")
@@ -245,7 +245,7 @@ def _meshgrid_compute(
 
 
 def meshgrid(data: Sequence[Expr] | Tuple | TupleWrapper, indexing: str = "ij") -> TupleWrapper:
-    """The coordinates of a grid, one tensor for each axis, from those along the axes."""
+    """The coordinate tensors of a grid."""
     if not isinstance(data, Sequence | Tuple | TupleWrapper):
         raise RelayError(f"`meshgrid` takes several tensors, found {type(data).__name__}")
     return TupleWrapper(MESHGRID(data, indexing=indexing), len(data))
@@ -253,8 +253,8 @@ def meshgrid(data: Sequence[Expr] | Tuple | TupleWrapper, indexing: str = "ij") 
 
 MESHGRID = define(
     "meshgrid",
-    doc="The coordinates of all points of a grid: each tensor of one axis, or scalar, stretched "
-    "along the axes of the others.",
+    doc="The coordinates of all points of a grid: each vector or scalar broadcast along the axes "
+    "of the others.",
     arguments=[("data", "a tuple of the coordinates along each axis")],
     attrs=MeshgridAttrs,
     relation=_meshgrid_type,

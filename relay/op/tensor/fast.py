@@ -1,7 +1,6 @@
-"""Approximations that FastMath puts in the place of exact functions: good to about 2e-7.
+"""Approximations that FastMath uses: relative errors of about 2e-7.
 
-They take a few multiplications and additions: a polynomial, or a quotient of two in the square of
-the argument, with coefficients that make the largest relative error as small as it can be.
+A polynomial, or a rational function of the squared argument, with minimax coefficients.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _ERF = (
 )
 
 
-# log(2) in two parts, of which the first times a power is exact
+# log(2) in two parts; the first times an exponent is exact
 _LOG_2 = (0.693359375, -2.12194440e-4)
 
 
@@ -45,7 +44,7 @@ def _polynomial(x: np.ndarray, coefficients: Sequence[float]) -> Any:
 
 
 def _powers(dtype: Any) -> tuple[int, int]:
-    """The powers of two beyond which there is only 0, and only infinity."""
+    """The exponents beyond which results are 0 and infinity."""
     limits = np.finfo(dtype)
     return int(limits.minexp - limits.nmant - 2), int(limits.maxexp + 1)
 
@@ -91,7 +90,7 @@ def exp_element(x: te.Expr) -> te.Expr:
     power = te.call("round", _clamp(x * float(np.log2(np.e)), *_powers(x.dtype)))
     rest = _clamp((x - power * _LOG_2[0]) - power * _LOG_2[1], -0.35, 0.35)
     whole = te.cast(power, "int64" if x.dtype == "float64" else "int32")
-    # in two factors, since the powers at the ends are no normal numbers
+    # two factors, as the extreme powers are not normal numbers
     half = whole >> 1
     scaled = _horner(rest, _EXP) * scalars.two_to_the(half, x.dtype)
     return scaled * scalars.two_to_the(whole - half, x.dtype)

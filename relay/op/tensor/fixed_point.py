@@ -1,8 +1,8 @@
-"""Integers times real factors, without floats: a factor is a 31-bit fraction and a power of two.
+"""fixed_point_multiply: integers times a 31-bit fraction and a power of two.
 
-    data * multiplier / 2**31 * 2**shift, rounded to the nearest integer, halves upwards
+    data * multiplier / 2**31 * 2**shift, rounded to the nearest integer, ties up
 
-What does not fit into 32 bits afterwards keeps its low ones.
+Results wrap to 32 bits.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def _scaled(data: np.ndarray, multiplier: Any, shift: Any) -> Any:
     """The product; multiplier and shift are numbers, or arrays that broadcast against data."""
     product = data.astype(np.int64) * multiplier
     right = np.asarray(FRACTION_BITS - shift, np.int64)
-    # floor((p + 2**(r - 1)) / 2**r), in a form that does not overflow; shifts of NumPy by 64 bits
-    # or more leave the sign, or nothing
+    # floor((p + 2**(r - 1)) / 2**r) without overflow; NumPy shifts by 64 bits
+    # or more give the sign, or 0
     rounded = (np.right_shift(product, np.maximum(right - 1, 0)) + 1) >> 1
     found = np.where(right > 0, rounded, np.left_shift(product, np.maximum(-right, 0)))
     return found.astype(np.int32)
@@ -73,8 +73,7 @@ def _fixed_point_type(site: Site) -> Type | None:
 
 fixed_point_multiply = define(
     "fixed_point_multiply",
-    doc="data times a real number that is given as a fraction and a power of two, rounded to the "
-    "nearest integer, halves upwards.",
+    doc="data times a fraction and a power of two, rounded to the nearest integer, ties up.",
     arguments=[("data", "int32 numbers")],
     attrs=FixedPointMultiplyAttrs,
     relation=_fixed_point_type,
@@ -100,9 +99,9 @@ fixed_point_multiply = define(
 
 @attrs
 class FixedPointMultiplyPerAxisAttrs(Attrs):
-    """is_lshift_required: whether left_shift counts
-    is_rshift_required: whether right_shift counts
-    axes: the axes of data that multipliers and shifts are given along
+    """is_lshift_required: whether left_shift is used
+    is_rshift_required: whether right_shift is used
+    axes: the axes of the multipliers and shifts
     """
 
     is_lshift_required: bool = False
@@ -168,8 +167,7 @@ def _scaled_per_axis_compute(
 
 fixed_point_multiply_per_axis = define(
     "fixed_point_multiply_per_axis",
-    doc="data times real numbers that are given as fractions and powers of two, one for each place "
-    "along some axes; rounded to the nearest integer, halves upwards.",
+    doc="data times fractions and powers of two per axis, rounded to the nearest integer, ties up.",
     arguments=[
         ("data", "int32 numbers"),
         ("fp_multiplier", "the fractions, in units of 2**-31"),

@@ -1,14 +1,12 @@
-"""Indices that lie in the axes they speak of, or the run ends.
+"""check_indices: out-of-range indices end the run.
 
     %fine = check_indices(%ids, %table, axes=[0]);
     take(%table, add(%ids, %fine), axis=0)
 
-The operators that read and write by indices have a result for every index: they clamp it, wrap it
-or leave it out (`relay.op.tensor.indexing`, `relay.op.tensor.scatter`). Where that would hide a
-mistake, the indices are checked before: by frontends whose models call such an index an error, and
-with `relay.compile(…, checked=True)` everywhere (`relay.transform.debug.check_indices`). A kernel
-of its own reads the indices and nothing else; whoever uses them adds the 0 it gives, and so comes
-after it.
+Operators clamp, wrap or ignore indices out of range (`relay.op.tensor.indexing`,
+`relay.op.tensor.scatter`). Frontends whose models make them an error check them first, as does
+`relay.compile(…, checked=True)` everywhere (`relay.transform.debug.check_indices`). The check is a
+kernel of its own; adding its result 0 to the indices orders it before their use.
 """
 
 from __future__ import annotations
@@ -34,8 +32,8 @@ from relay.op.tensor import binary
 
 @attrs
 class CheckIndicesAttrs(Attrs):
-    """axes: the axes of data that indices speak of; with several the first axis of indices runs
-    over them, without any data counts as flattened
+    """axes: the indexed axes of data; with several the first axis of indices runs over them, with
+    none data is flattened
     negative: whether indices may count from the back: -1 is the last element
     reader: the operator that uses the indices, for the error
     """
@@ -59,7 +57,7 @@ def _check_type(site: Site) -> Type | None:
 
 
 def _name(axes: Sequence[int], number: int, negative: bool, reader: str) -> str:
-    """How a message calls the indices of one of the axes."""
+    """The name of an index in messages."""
     where = "an index"
     if axes:
         where += f" along axis {axes[number]}"
@@ -110,7 +108,7 @@ def _check_loops(
     places = [axis % data.rank for axis in axes]
 
     def is_outside(given: te.Expr, extent: te.Expr) -> te.Expr:
-        if given.dtype == "uint64":  # the only type with numbers that int64 does not have
+        if given.dtype == "uint64":  # may exceed int64
             return given >= te.cast(extent, "uint64")
         position = te.index(given)
         if given.dtype in dtypes.UNSIGNED:
@@ -119,7 +117,7 @@ def _check_loops(
 
     def write(b: te.Builder, result: te.Buffer) -> None:
         def row(at: Callable[[te.Expr], Indices], length: te.Expr, number: int) -> None:
-            """Whether there is one that is outside, and only then which."""
+            """Test all indices first, then find the one to report."""
             extent = data.shape[places[number]] if places else size(data.shape)
             bad = b.variable("bool", False, "bad")
             with b.loop(length) as i:
@@ -143,18 +141,17 @@ def _check_loops(
 
 
 def checked(indices: Expr, data: Expr, axes: Sequence[int] = (0,), negative: bool = False) -> Expr:
-    """The indices as they are, where all lie in the axes of data that they speak of; otherwise the
-    run ends."""
+    """The indices, checked to be in range of the axes of data; otherwise the run ends."""
     return binary.add(indices, check_indices(indices, data, axes=tuple(axes), negative=negative))
 
 
 check_indices = define(
     "check_indices",
-    doc="A scalar 0, where all indices lie in the axes of data that they speak of; otherwise the "
-    "run ends, and the error names the index.",
+    doc="A scalar 0 if all indices are in range of the axes of data; otherwise the run ends with "
+    "an error that names the index.",
     arguments=[
         ("indices", "positions, integers"),
-        ("data", "what they select from; its elements are not looked at"),
+        ("data", "the tensor they select from; its elements are not read"),
     ],
     attrs=CheckIndicesAttrs,
     relation=_check_type,

@@ -1,8 +1,7 @@
-"""Elements named by index tensors.
+"""take, gather, gather_nd and adv_index.
 
-An index tensor never reads outside: indices are clamped to the axis, or wrapped where asked for. An
-axis without elements has nothing to read, whatever the index: that is an error, unless there are no
-indices. Who wants an error for every index outside says so with `check_indices`.
+Indices are clamped to the axis, or wrapped on request. An axis without elements is an error, unless
+there are no indices. `check_indices` makes every index out of range an error.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from relay.op.site import INTEGER, Site
 @attrs
 class TakeAttrs(Attrs):
     """axis: the axis that indices select from; None flattens data first
-    batch_dims: how many leading axes data and indices share
-    mode: indices outside the axis are clamped ("clip") or wrapped around ("wrap"); "fast" promises
-    that there are none, and clamps like "clip"
+    batch_dims: the number of leading axes that data and indices share
+    mode: indices out of range are clamped ("clip") or wrapped ("wrap"); "fast" assumes that there
+    are none, and clamps like "clip"
     """
 
     axis: int | None = None
@@ -44,7 +43,7 @@ class TakeAttrs(Attrs):
 def _require_something(
     site: Site, data: TensorType, axes: Sequence[int], indices: Sequence[Dim]
 ) -> None:
-    """Where there are indices, the axes they select from must have elements."""
+    """The axes that indices select from must have elements, unless there are no indices."""
     for axis in axes:
         site.require_some(
             data.shape[axis],
@@ -87,7 +86,7 @@ def _take_type(site: Site) -> Type | None:
 
 
 def _positions(indices: np.ndarray, extent: int, mode: str) -> np.ndarray:
-    """Indices inside an axis of that extent."""
+    """Indices clamped to or wrapped around an axis."""
     if extent == 0 and indices.size:
         raise EvaluationError(
             Diagnostic(
@@ -127,8 +126,8 @@ def _take(
 
 
 def inside(index: te.Expr, extent: te.Expr, mode: str = "clip") -> te.Expr:
-    """An index inside an axis of that extent."""
-    # only numbers of uint64 may be too great for the type of indices
+    """An index clamped to or wrapped around an axis."""
+    # only uint64 may exceed int64
     wide = index if index.dtype == "uint64" else te.index(index)
     if mode == "wrap":
         return te.index(wide % te.cast(extent, wide.dtype))
@@ -158,14 +157,14 @@ def _take_compute(
 
 
 def _taken(known: Any, types: Sequence[TensorType]) -> list[Selection]:
-    """Those that are wrapped around may count from the back."""
+    """Wrapped indices may count from the back."""
     axes = () if known.axis is None else (known.axis % len(types[0].shape),)
     return [Selection(1, axes=axes, negative=known.mode == "wrap")]
 
 
 take = define(
     "take",
-    doc="The elements that indices name along an axis.",
+    doc="The elements at indices along an axis.",
     arguments=[("data", "the input"), ("indices", "positions, integers")],
     attrs=TakeAttrs,
     relation=_take_type,
@@ -241,8 +240,8 @@ def gather(data: Expr, axis: int, indices: Expr) -> Call:
 
 GATHER = define(
     "gather",
-    doc="For each position, the element of data at that position except for one axis, where the "
-    "index stands. Indices are clamped.",
+    doc="For each position, the element of data at that position, with the index along one axis. "
+    "Indices are clamped.",
     arguments=[("data", "the input"), ("indices", "positions along the axis, integers")],
     attrs=GatherAttrs,
     relation=_gather_type,
@@ -259,13 +258,13 @@ GATHER = define(
     ],
 )
 
-# --- several axes at once ----------------------------------------------------------------------
+# --- gather_nd and adv_index ---------------------------------------------------------------------
 
 
 @attrs
 class GatherNdAttrs(Attrs):
-    """batch_dims: how many leading axes of data and of the places are the same
-    index_rank: how many indices name a place, where the extent of indices does not say it
+    """batch_dims: the number of leading axes that data and the result share
+    index_rank: the number of indices per element, if the extent of indices is dynamic
     """
 
     batch_dims: int = 0
@@ -355,11 +354,10 @@ def _gathered(known: Any, types: Sequence[TensorType]) -> list[Selection]:
 
 gather_nd = define(
     "gather_nd",
-    doc="The elements, or slices of the last axes, at places that several indices name. Indices "
-    "are clamped.",
+    doc="The elements, or slices of the last axes, at tuples of indices. Indices are clamped.",
     arguments=[
         ("data", "the input"),
-        ("indices", "places, integers: along the first axis the indices of a place"),
+        ("indices", "integers: along the first axis the indices of an element"),
     ],
     attrs=GatherNdAttrs,
     relation=_gather_nd_type,
@@ -436,9 +434,8 @@ def _adv_index_compute(inputs: tuple[te.Tensor, ...], out: te.Spec) -> te.Tensor
 
 adv_index = define(
     "adv_index",
-    doc="The elements, or slices of the last axes, at places that index tensors name, one for each "
-    "of the first axes, broadcast against each other. Negative indices count from the back; what "
-    "lies outside is clamped.",
+    doc="The elements, or slices of the last axes, at index tensors for the first axes, which are "
+    "broadcast. Negative indices count from the back; indices out of range are clamped.",
     arguments=[("inputs", "a tuple of the data and of index tensors")],
     relation=_adv_index_type,
     reference=_adv_index,

@@ -1,4 +1,4 @@
-"""Positions as data: found, taken apart, and turned around."""
+"""argwhere, unravel_index and invert_permutation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _argwhere_loops(condition: te.Tensor, out: te.Spec) -> tuple[te.Tensor, ...]
 
 argwhere = define(
     "argwhere",
-    doc="The positions of the elements that are not 0, in order, one row each.",
+    doc="The positions of the nonzero elements, in row-major order, one row each.",
     arguments=[("condition", "the input")],
     relation=_argwhere_type,
     reference=lambda condition: np.argwhere(widened(condition)).astype(np.int32),
@@ -82,8 +82,7 @@ def _unravel_index(indices: np.ndarray, shape: np.ndarray) -> Any:
 
 
 def distances(rank: te.Expr, extent: Function) -> te.Tensor:
-    """For each axis of a shape that is data, how many elements lie between neighbours along it:
-    the product of the extents that follow."""
+    """The row-major strides of a dynamic shape."""
 
     def element(axis: te.Expr) -> te.Expr:
         own = extent(later)
@@ -107,11 +106,11 @@ def _unravel_index_compute(data: te.Tensor, shape: te.Tensor, out: te.Spec) -> t
 
 unravel_index = define(
     "unravel_index",
-    doc="The positions, one row for each axis, of elements that are counted through all axes of a "
-    "shape in order. What lies outside starts again from the front.",
+    doc="The indices, one row for each axis, of row-major positions in a shape. Positions out of "
+    "range wrap around.",
     arguments=[
-        ("data", "places among all elements, integers"),
-        ("shape", "the extents, integers of one axis"),
+        ("data", "row-major positions, integers"),
+        ("shape", "the extents, a vector of integers"),
     ],
     relation=_unravel_index_type,
     reference=_unravel_index,
@@ -160,7 +159,7 @@ def _invert_permutation_loops(data: te.Tensor, out: te.Spec) -> te.Tensor:
 
 
 def _invert_permutation_type(site: Site) -> Type | None:
-    """The same type, of one axis."""
+    """The same type, of rank 1."""
     site.tensor(0, rank=1)
     return _same_integers(site)
 
@@ -169,8 +168,8 @@ _same_integers = same_type_of(INTEGER)
 
 invert_permutation = define(
     "invert_permutation",
-    doc="Where each of the numbers 0, 1, 2, … stands.",
-    arguments=[("data", "the numbers from 0 on in some order")],
+    doc="The inverse of a permutation.",
+    arguments=[("data", "a permutation of 0, 1, 2, …")],
     relation=_invert_permutation_type,
     reference=_invert_permutation,
     compute=_invert_permutation_loops,

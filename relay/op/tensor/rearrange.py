@@ -1,4 +1,4 @@
-"""Every element of the inputs once, in another place: permuted, reversed, joined, taken apart."""
+"""transpose, reverse, concatenate, stack and split."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from relay.op.site import Site, running
 
 @attrs
 class TransposeAttrs(Attrs):
-    """axes: the axis of data at each place of the result; None reverses the order"""
+    """axes: the axis of data for each axis of the result; None reverses the order"""
 
     axes: tuple[int, ...] | None = None
 
@@ -98,7 +98,7 @@ def _reverse_compute(data: te.Tensor, out: te.Spec, axis: int | None) -> te.Tens
 
 reverse = define(
     "reverse",
-    doc="The elements along an axis from last to first.",
+    doc="The elements along an axis in reverse order.",
     arguments=[("data", "the input")],
     attrs=ReverseAttrs,
     relation=_reverse_type,
@@ -120,7 +120,7 @@ class JoinAttrs(Attrs):
 
 
 def _parts(site: Site) -> tuple[TensorType, ...] | None:
-    """The tensors to be joined, which have one element type and one rank."""
+    """The tensors to join, of one element type and rank."""
     if (parts := site.tensor_tuple(0)) is None:
         return None
     site.require(bool(parts), "there is nothing to join", "at least one tensor", "()")
@@ -142,7 +142,7 @@ def _common_extent(site: Site, parts: Sequence[TensorType], axis: int) -> Dim:
 
 
 def _concatenate_type(site: Site) -> Type | None:
-    """The sum along the axis; the other extents are equal."""
+    """The sum of the extents along the axis; the others are equal."""
     if (parts := _parts(site)) is None:
         return None
     rank = len(parts[0].shape)
@@ -157,8 +157,7 @@ def _concatenate_type(site: Site) -> Type | None:
 def joined(
     parts: Sequence[tuple[te.Expr, Callable[[Indices], te.Expr]]], out: te.Spec, axis: int
 ) -> te.Tensor:
-    """Parts one after the other: the extent of each along the axis, and what it reads at indices
-    of its own."""
+    """Concatenate parts: the extent of each along the axis, and its element at its own indices."""
 
     def element(*i: te.Expr) -> te.Expr:
         found: te.Expr | None = None
@@ -180,7 +179,7 @@ def _concatenate_compute(data: tuple[te.Tensor, ...], out: te.Spec, axis: int) -
 
 concatenate = define(
     "concatenate",
-    doc="Tensors one after the other along an axis they have.",
+    doc="Concatenation along an axis.",
     arguments=[("data", "a tuple of tensors")],
     attrs=JoinAttrs,
     relation=_concatenate_type,
@@ -198,7 +197,7 @@ concatenate = define(
 
 
 def _stack_type(site: Site) -> Type | None:
-    """A new axis, as long as there are tensors; all have the same shape."""
+    """A new axis of the number of tensors; all have the same shape."""
     if (parts := _parts(site)) is None:
         return None
     rank = len(parts[0].shape)
@@ -219,7 +218,7 @@ def _stack_compute(data: tuple[te.Tensor, ...], out: te.Spec, axis: int) -> te.T
 
 stack = define(
     "stack",
-    doc="Tensors of one shape side by side along a new axis.",
+    doc="Tensors of one shape stacked along a new axis.",
     arguments=[("data", "a tuple of tensors")],
     attrs=JoinAttrs,
     relation=_stack_type,
@@ -234,13 +233,13 @@ stack = define(
     ],
 )
 
-# --- taking apart ------------------------------------------------------------------------------
+# --- splitting ---------------------------------------------------------------------------------
 
 
 @attrs
 class SplitAttrs(Attrs):
-    """indices_or_sections: the number of equal parts, or the places to cut, in ascending order
-    axis: the axis to cut
+    """indices_or_sections: the number of equal parts, or the ascending split positions
+    axis: the axis to split
     """
 
     indices_or_sections: int | tuple[int, ...]
@@ -248,7 +247,7 @@ class SplitAttrs(Attrs):
 
 
 def _split_extents(site: Site, data: TensorType, axis: int) -> list[Dim]:
-    """How long each part is."""
+    """The extent of each part."""
     extent = data.shape[axis]
     cuts = site.attrs.indices_or_sections
     if isinstance(cuts, int):
@@ -305,12 +304,12 @@ def _split_compute(
 
 
 def _from(data: te.Tensor, out: te.Spec, axis: int, start: te.Expr) -> te.Tensor:
-    """The part of data that begins at a place along an axis."""
+    """The part of data from a position along an axis."""
     return moved(data, out, lambda *i: (*i[:axis], i[axis] + start, *i[axis + 1 :]))
 
 
 def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> TupleWrapper:
-    """Parts of data along an axis: so many equal ones, or those between the given places."""
+    """Split data along an axis: into equal parts, or at the given positions."""
     call = SPLIT(data, indices_or_sections, axis)
     cuts = call.attrs.indices_or_sections  # type: ignore[union-attr]
     return TupleWrapper(call, cuts if isinstance(cuts, int) else len(cuts) + 1)
@@ -318,7 +317,7 @@ def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -
 
 SPLIT = define(
     "split",
-    doc="data cut into parts along an axis.",
+    doc="data split along an axis.",
     arguments=[("data", "the input")],
     attrs=SplitAttrs,
     relation=_split_type,

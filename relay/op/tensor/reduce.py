@@ -1,8 +1,7 @@
-"""Many elements to one along some axes: sums, extrema, means, and where an extremum stands.
+"""Reductions: sum, prod, max, min, mean, all, any, argmax, argmin, variance.
 
-A reduction over no elements gives the value that changes nothing: 0 for a sum, 1 for a product,
-the lowest value for a maximum, True for `all`. A mean has none and is NaN (0 for integers); the
-position of an extremum is -1.
+A reduction over no elements gives its identity: 0 for a sum, 1 for a product, the lowest value for
+a maximum, True for `all`. A mean is NaN (0 for integers) then, the position of an extremum -1.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ class ReduceAttrs(Attrs):
 
 @attrs
 class ArgReduceAttrs(ReduceAttrs):
-    """select_last_index: of several positions take the last instead of the first"""
+    """select_last_index: take the last of several positions instead of the first"""
 
     select_last_index: bool = False
 
 
 @attrs
 class VarianceAttrs(ReduceAttrs):
-    """unbiased: divide by the number of elements less 1"""
+    """unbiased: divide by the number of elements minus 1"""
 
     unbiased: bool = False
 
@@ -59,7 +58,7 @@ class VarianceAttrs(ReduceAttrs):
 
 
 def _reduced(axis: Sequence[int] | None, exclude: bool, rank: int) -> tuple[int, ...]:
-    """The axes that go, counted from the front."""
+    """The reduced axes, as nonnegative indices."""
     if axis is None:
         return tuple(range(rank))
     named = {a % rank for a in axis}
@@ -200,7 +199,7 @@ def _position_of(lowest: bool) -> Compute:
             if scalars.is_truth(value):
                 value = te.cast(value, "uint8")
             place = position(axes, [a.extent for a in axes])
-            # the first from the back is the last
+            # the first from the end is the last
             place = count - 1 - place if select_last_index else place
             found = find(value, te.cast(place, out.dtype), axes)[1]
             if select_last_index:
@@ -270,8 +269,8 @@ def _mean_gradient(site: Backward) -> Sequence[Expr]:
 
 sum_ = _define(
     "sum",
-    "The sum of the elements, of their type; integers wrap. Of bool it is whether one holds, as "
-    "`add` says: to count, `cast` first.",
+    "The sum of the elements, in their type; integers wrap. For bool it is the logical or, as "
+    "`add`: to count, `cast` first.",
     _reduction(ADDABLE),
     _over_axes(lambda data, axes, keep: data.sum(axes, dtype=data.dtype, keepdims=keep)),
     _over(_total),
@@ -294,7 +293,7 @@ prod = _define(
 )
 max_ = _define(
     "max",
-    "The greatest element; NaN if there is one.",
+    "The maximum; NaN if there is one.",
     _reduction(None),
     _over_axes(
         lambda data, axes, keep: data.max(axes, keepdims=keep, initial=limits(data.dtype)[0])
@@ -309,7 +308,7 @@ max_ = _define(
 )
 min_ = _define(
     "min",
-    "The smallest element; NaN if there is one.",
+    "The minimum; NaN if there is one.",
     _reduction(None),
     _over_axes(
         lambda data, axes, keep: data.min(axes, keepdims=keep, initial=limits(data.dtype)[1])
@@ -338,7 +337,7 @@ mean = _define(
 )
 all_ = _define(
     "all",
-    "Whether every element holds.",
+    "Whether all elements are true.",
     _reduction(BOOLEAN),
     _over_axes(lambda data, axes, keep: data.all(axes, keepdims=keep)),
     _over(te.all),
@@ -346,7 +345,7 @@ all_ = _define(
 )
 any_ = _define(
     "any",
-    "Whether at least one element holds.",
+    "Whether any element is true.",
     _reduction(BOOLEAN),
     _over_axes(lambda data, axes, keep: data.any(axes, keepdims=keep)),
     _over(te.any),
@@ -379,14 +378,14 @@ def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
 
 argmax = _define_position(
     "argmax",
-    "The position of the greatest element; NaN counts as greatest. Along several axes, the "
-    "position counts through them in order.",
+    "The position of the maximum; NaN counts as the maximum. Along several axes it is the "
+    "row-major position.",
     lowest=False,
 )
 argmin = _define_position(
     "argmin",
-    "The position of the smallest element; NaN counts as smallest. Along several axes, the "
-    "position counts through them in order.",
+    "The position of the minimum; NaN counts as the minimum. Along several axes it is the "
+    "row-major position.",
     lowest=True,
 )
 
@@ -449,14 +448,14 @@ def variance(
     unbiased: bool = False,
     with_mean: Expr | None = None,
 ) -> Call:
-    """The mean square distance from the mean, which `with_mean` (axes kept) saves computing."""
+    """The variance; `with_mean` (axes kept) saves computing the mean."""
     given = mean(data, axis, True, exclude) if with_mean is None else with_mean
     return VARIANCE(data, given, axis, keepdims, exclude, unbiased)
 
 
 VARIANCE = define(
     "variance",
-    doc="The mean square distance of the elements from a given mean.",
+    doc="The mean squared difference of the elements from a given mean.",
     arguments=[("data", "the input"), ("mean", "its mean, with reduced axes of extent 1")],
     attrs=VarianceAttrs,
     relation=_variance_type,

@@ -1,4 +1,4 @@
-"""The same elements laid out in another order of axes, whole or in blocks."""
+"""Layout transforms."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LayoutTransformAttrs(Attrs):
 
 
 def _layout_transform_type(site: Site) -> Type | None:
-    """The extents of the whole axes, in the order and the blocks of the other layout."""
+    """The extents in the order and the blocks of the other layout."""
     known: LayoutTransformAttrs = site.attrs
     letters = "".join(letter for letter in known.src_layout if letter.isupper())
     source = require_layout(site, "src_layout", known.src_layout, letters)
@@ -71,7 +71,7 @@ def _layout_transform_compute(
 
 layout_transform = define(
     "layout_transform",
-    doc="data in another layout: its axes in another order, some of them cut into blocks.",
+    doc="data in another layout: axes permuted, some of them blocked.",
     arguments=[("data", "the input")],
     attrs=LayoutTransformAttrs,
     relation=_layout_transform_type,
@@ -90,7 +90,7 @@ layout_transform = define(
     ],
 )
 
-# --- tiles of known extents --------------------------------------------------------------------
+# --- tiles of static extents -------------------------------------------------------------------
 
 _TILE = re.compile(r"([1-9][0-9]*)([A-Za-z])")
 
@@ -98,14 +98,14 @@ Tiles = list[tuple[str, int]]
 
 
 def _tiles(text: str) -> Tiles | None:
-    """The axes of `4n16c`: letters with their extents. A letter that comes again is cut there."""
+    """Parse `4n16c`: letters with extents; a repeated letter is a split axis."""
     found = [(part[2], int(part[1])) for part in _TILE.finditer(text)]
     spelled = "".join(f"{extent}{letter}" for letter, extent in found)
     return found if spelled == text else None
 
 
 def _sizes(tiles: Tiles) -> dict[str, int]:
-    """How long each axis is with all its cuts."""
+    """The total extent of each axis."""
     return {letter: prod(d for name, d in tiles if name == letter) for letter, _ in sorted(tiles)}
 
 
@@ -131,7 +131,7 @@ def _retiled_shape(site: Site) -> tuple[Tiles, Tiles]:
 
 
 def _retile_type(site: Site) -> Type | None:
-    """The extents that dst_layout spells; data has those of src_layout."""
+    """The extents of dst_layout; data has those of src_layout."""
     source, target = _retiled_shape(site)
     data = site.tensor(0, rank=len(source))
     if data is None:
@@ -155,7 +155,7 @@ def _retile_compute(data: te.Tensor, out: te.Spec, src_layout: str, dst_layout: 
     source, target = _tiles(src_layout) or [], _tiles(dst_layout) or []
 
     def parts(tiles: Tiles, letter: str) -> tuple[list[int], list[te.Expr]]:
-        """Where an axis stands, and how long its parts are."""
+        """The positions and extents of the parts of an axis."""
         axes = [axis for axis, (name, _) in enumerate(tiles) if name == letter]
         return axes, [te.index(tiles[axis][1]) for axis in axes]
 
@@ -174,8 +174,8 @@ def _retile_compute(data: te.Tensor, out: te.Spec, src_layout: str, dst_layout: 
 
 auto_scheduler_layout_transform = define(
     "auto_scheduler_layout_transform",
-    doc="data with its axes cut into other tiles. A layout names each axis by a letter after its "
-    "extent; a letter that comes several times is cut into those parts, the outer ones first.",
+    doc="data with its axes retiled. A layout has a letter after the extent of each axis; a "
+    "repeated letter is an axis split into those parts, outer ones first.",
     arguments=[("data", "the input")],
     attrs=LayoutTransformAttrs,
     relation=_retile_type,
@@ -189,18 +189,18 @@ auto_scheduler_layout_transform = define(
     ],
 )
 
-# --- any arithmetic ----------------------------------------------------------------------------
+# --- index maps --------------------------------------------------------------------------------
 
 
 @attrs
 class MetaScheduleLayoutTransformAttrs(Attrs):
-    """index_map: where an element goes, as in "i, j -> i // 4, j, i % 4" for blocks of rows"""
+    """index_map: new positions, as in "i, j -> i // 4, j, i % 4" for blocks of rows"""
 
     index_map: str
 
 
 def _index_map_type(site: Site) -> Type | None:
-    """As large as the greatest position along each axis asks for."""
+    """The extents that the largest positions require."""
     text = site.attrs.index_map
     if (known := parse_index_map(text)) is None:
         site.fail("`index_map` is no index map", '"i, j -> i // 4, j, i % 4"', f'"{text}"')
@@ -236,7 +236,7 @@ def _mapped_loops(data: te.Tensor, out: te.Spec, index_map: str) -> te.Tensor:
     def write(b: te.Builder, result: te.Buffer) -> None:
         with spread(b, result.shape) as i:
             b.store(result, i, te.const(0, out.dtype))
-        # one after the other: of several elements for one place the last one stays
+        # sequential: the last of several elements for a position wins
         with nest(b, data.shape) as i:
             b.store(result, known.place(i), data[i])
 
@@ -245,8 +245,7 @@ def _mapped_loops(data: te.Tensor, out: te.Spec, index_map: str) -> te.Tensor:
 
 meta_schedule_layout_transform = define(
     "meta_schedule_layout_transform",
-    doc="data with each element at the position that an index map computes from its own; zeros "
-    "where the map leaves a gap.",
+    doc="data with each element moved by an index map; zeros elsewhere.",
     arguments=[("data", "the input")],
     attrs=MetaScheduleLayoutTransformAttrs,
     relation=_index_map_type,

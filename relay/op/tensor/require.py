@@ -1,9 +1,9 @@
-"""What a program needs of values that a run finds, said in the program itself.
+"""require: conditions on values at run time.
 
     require(%k, %k >= 0, %k, 0, message="`k` is negative", expected="0 or more", shown="k = {}")
 
-Operators look at what decides their shapes by themselves (`OpDef.extents`). A frontend knows more:
-what the standard of its models forbids, and what it took for granted where the model left it open.
+Operators check the values that determine their shapes (`OpDef.extents`). Frontends add conditions
+of their standards, and their own assumptions.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SHOWN = Elements("int64 or float64", frozenset({"int64", "float64"}))
 
 @attrs
 class RequireAttrs(Attrs):
-    """message: what is wrong where the condition does not hold
-    expected: what would be right; `{}` in it is `bound`, an empty text says nothing
-    shown: what there is; `{}` in it is `found`, an empty text says nothing
+    """message: the error
+    expected: the expected value; `{}` in it is `bound`
+    shown: the found value; `{}` in it is `found`
     """
 
     message: str
@@ -33,7 +33,7 @@ class RequireAttrs(Attrs):
 
 
 def _require_type(site: Site) -> Type | None:
-    """The type of data; the condition is a truth value, and what is shown are numbers."""
+    """The type of data; the condition is a bool, the shown values are numbers."""
     site.expect(1, (), "bool")
     for index in (2, 3):
         site.tensor(index, rank=0)
@@ -67,10 +67,10 @@ def require(
     found: Expr | None = None,
     bound: Expr | None = None,
 ) -> Call:
-    """Data, where a condition holds; otherwise the run ends with the message.
+    """Data; if the condition does not hold, the run ends with the message.
 
-    `{}` in `shown` is the scalar `found`, in `expected` the scalar `bound`, of int64; that of a
-    float64 is `{:g}`.
+    `{}` in `shown` is the scalar `found`, in `expected` the scalar `bound`, of int64; for float64
+    it is `{:g}`.
     """
     none = const(0, "int64")
     return REQUIRE(
@@ -86,12 +86,12 @@ def require(
 
 REQUIRE = define(
     "require",
-    doc="data; where the condition does not hold, the run ends with a message.",
+    doc="data; if the condition does not hold, the run ends with a message.",
     arguments=[
         ("data", "anything"),
-        ("condition", "what has to hold, a truth value"),
-        ("found", "a number that the message shows, int64 or float64"),
-        ("bound", "another one, which says what would be right"),
+        ("condition", "the condition, a bool"),
+        ("found", "a value for the message, int64 or float64"),
+        ("bound", "the expected value for the message"),
     ],
     attrs=RequireAttrs,
     relation=_require_type,

@@ -1,4 +1,4 @@
-"""The same elements in the same order under another shape."""
+"""reshape, reverse_reshape, reshape_like and batch_flatten."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from relay.op.site import Relation, Site, running
 
 @attrs
 class ReshapeAttrs(Attrs):
-    """newshape: the new extents; 0 copies the extent at this place, -1 is what is left (once), -2
-    copies all extents that are left, -3 is the product of the next two, -4 splits the next one
-    into the two values that follow (one of them may be -1)
+    """newshape: the new extents; 0 copies the extent at this position, -1 is inferred (once), -2
+    copies all remaining extents, -3 is the product of the next two, -4 splits the next one into
+    the two values that follow (one of them may be -1)
     allowzero: 0 is an extent of zero instead
     """
 
@@ -37,7 +37,7 @@ class ReshapeAttrs(Attrs):
 
 
 def _reshape_type(site: Site) -> Type | None:
-    """The codes of newshape read against the shape of data."""
+    """The codes of newshape applied to the shape of data."""
     if (data := site.tensor(0)) is None:
         return None
     return TensorType(_new_shape(site, data, data.shape, site.attrs.newshape), data.dtype)
@@ -48,14 +48,14 @@ def _new_shape(
 ) -> tuple[Dim, ...]:
     """The shape that the codes make of the shape `old` of data.
 
-    Extents that are copied, merged or split take no part in working out -1, so that `?` in one
-    place leaves the others known: [0, -1] makes (?, 20) of (?, 4, 5).
+    Copied, merged and split extents take no part in the inference of -1, so that `?` in one axis
+    leaves the others known: [0, -1] makes (?, 20) of (?, 4, 5).
     """
-    position = 0  # the extent of data that the next code speaks of
+    position = 0  # index of the extent that the next code refers to
     shape: list[Dim] = []
-    rest_old: list[Dim] = []  # what the codes neither copied, merged nor split …
-    rest_new: list[Dim] = []  # … and what they made of it
-    inferred: int | None = None  # where -1 stands
+    rest_old: list[Dim] = []  # extents neither copied, merged nor split …
+    rest_new: list[Dim] = []  # … and the new ones
+    inferred: int | None = None  # position of -1
 
     def take(code: int) -> Dim:
         nonlocal position
@@ -101,7 +101,7 @@ def _new_shape(
     if inferred is not None:
         shape[inferred] = _quotient(site, data, before, after)
     elif size(old) == 0 and site.unify_dims(size(shape), 0):
-        pass  # where an extent of zero is copied, what is not copied need not be the same
+        pass  # with a copied extent of 0, the others need not match
     elif not site.unify_dims(before, after):
         site.fail(
             "the number of elements changes",
@@ -130,7 +130,7 @@ def _part(site: Site, whole: Dim, part: int) -> Dim:
 
 
 def _quotient(site: Site, data: TensorType, before: Dim, after: Dim) -> Dim:
-    """What -1 stands for: `before` elements are left for it and `after` of them are spoken for."""
+    """The value of -1: `before` elements divided by `after`."""
     if after == 0:
         _bad_codes(site, "-1 has no value when another extent is 0", "no -1, or no 0")
     quotient = dims.floor_divide(before, after)
@@ -152,7 +152,7 @@ def _shown(site: Site) -> str:
 
 
 def _reference(name: str, relation: Relation) -> Any:
-    """The shape is what the relation says of the arrays."""
+    """A reference that computes the shape by the relation."""
 
     def reference(data: np.ndarray, newshape: tuple[int, ...], allowzero: bool) -> np.ndarray:
         ty = TensorType(data.shape, dtypes.canonical(data.dtype))
@@ -164,25 +164,25 @@ def _reference(name: str, relation: Relation) -> Any:
 
 
 def reshaped(data: te.Tensor, *_: te.Tensor, out: te.Spec, **__: Any) -> te.Tensor:
-    """The same elements in the same order; other arguments and attributes only say the shape."""
+    """Reshape data to the shape of `out`."""
     return moved(data, out, lambda *i: regrouped(i, out.shape, data.shape))
 
 
 def reshape(data: Expr, newshape: int | Sequence[int] | Expr, allowzero: bool = False) -> Call:
-    """Data under another shape, which may be a tensor of one axis; see the codes of `newshape`."""
+    """Reshape data; the shape may be a vector. See the codes of `newshape`."""
     if is_known(newshape):
         return RESHAPE(data, newshape=newshape, allowzero=allowzero)
     return get("dyn.reshape")(data, newshape, allowzero=allowzero)
 
 
 def reshape_gradient(site: Backward) -> Sequence[Expr]:
-    """The gradient in the shape that the argument had."""
+    """The gradient, reshaped to the argument."""
     return [reshape_like(site.gradient, site.args[0])]
 
 
 RESHAPE = define(
     "reshape",
-    doc="The same elements, in the same order, under another shape.",
+    doc="data with another shape, in row-major order.",
     arguments=[("data", "the input")],
     attrs=ReshapeAttrs,
     relation=_reshape_type,
@@ -207,7 +207,7 @@ RESHAPE = define(
 
 
 def _reverse_reshape_type(site: Site) -> Type | None:
-    """The codes of newshape read against the shape of data, both from the right."""
+    """The codes of newshape applied to the shape of data, both from the right."""
     if (data := site.tensor(0)) is None:
         return None
     shape = _new_shape(site, data, data.shape[::-1], _from_the_right(site))
@@ -215,7 +215,7 @@ def _reverse_reshape_type(site: Site) -> Type | None:
 
 
 def _from_the_right(site: Site) -> tuple[int, ...]:
-    """The codes in reverse; -4 still stands before its two values."""
+    """The codes in reverse; -4 stays before its two values."""
     codes: tuple[int, ...] = site.attrs.newshape
     found: list[int] = []
     position = 0
@@ -231,14 +231,14 @@ def _from_the_right(site: Site) -> tuple[int, ...]:
 
 
 def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Call:
-    """Like `reshape`, with the codes read from the right: (-1, 0) keeps the last extent."""
+    """`reshape` with codes from the right: (-1, 0) keeps the last extent."""
     return REVERSE_RESHAPE(data, newshape=newshape)
 
 
 REVERSE_RESHAPE = define(
     "contrib_reverse_reshape",
-    doc="The same elements, in the same order, under a shape whose codes are read from the right, "
-    "so that 0 copies the extent at the same distance from the end.",
+    doc="`reshape` with codes applied from the right, so that 0 copies the extent at the same "
+    "distance from the end.",
     arguments=[("data", "the input")],
     attrs=ReshapeAttrs,
     relation=_reverse_reshape_type,
@@ -273,7 +273,7 @@ class ReshapeLikeAttrs(Attrs):
 
 
 def _range(site: Site, begin: int, end: int | None, rank: int, side: str) -> slice:
-    """The axes from begin to end, which may count from the back."""
+    """The range of axes, which may count from the back."""
     bounds = []
     for name, value in ((f"{side}_begin", begin), (f"{side}_end", rank if end is None else end)):
         if not -rank <= value <= rank:
@@ -292,7 +292,7 @@ def _reshape_like_shape(site: Site, data: TensorType, like: TensorType) -> tuple
 
 
 def _reshape_like_type(site: Site) -> Type | None:
-    """The shape of data, a range of its axes replaced by a range of those of shape_like."""
+    """The shape of data with a range of axes replaced by a range of those of shape_like."""
     if (operands := site.tensors()) is None:
         return None
     data, like = operands
@@ -309,8 +309,8 @@ def _reshape_like(data: np.ndarray, like: np.ndarray, **ranges: int | None) -> n
 
 reshape_like = define(
     "reshape_like",
-    doc="data under the shape of another tensor, or with a range of its axes replaced by a range "
-    "of the other's.",
+    doc="data reshaped to another tensor, or with a range of its axes replaced by a range of the "
+    "other's.",
     arguments=[("data", "the input"), ("shape_like", "a tensor of the wanted shape")],
     attrs=ReshapeLikeAttrs,
     relation=_reshape_like_type,
@@ -337,7 +337,7 @@ def _batch_flatten_type(site: Site) -> Type | None:
 
 batch_flatten = define(
     "nn.batch_flatten",
-    doc="All axes after the first merged into one.",
+    doc="Merges all axes after the first.",
     arguments=[("data", "the input")],
     relation=_batch_flatten_type,
     reference=lambda data: data.reshape(data.shape[0], product(data.shape[1:])),

@@ -1,4 +1,4 @@
-"""Running totals along an axis."""
+"""cumsum and cumprod."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from relay.op.site import NUMERIC, Site
 
 @attrs
 class ScanAttrs(Attrs):
-    """axis: the axis to go along; None flattens data first
+    """axis: the axis; None flattens data first
     dtype: the element type to compute in and of the result; None is that of data
-    exclusive: a total does not count the element at its own place
-    rounded: a total is rounded to the element type before it goes on, as arithmetic in that type
-    does; otherwise totals of narrow floats go on in float32
+    exclusive: exclude the element at its own position
+    rounded: round each total to the element type; otherwise totals of narrow floats are kept in
+    float32
     """
 
     axis: int | None = None
@@ -37,7 +37,7 @@ class ScanAttrs(Attrs):
 
 
 def _scan_type(site: Site) -> Type | None:
-    """The shape of data, or one axis of all its elements."""
+    """The shape of data, or a vector of all its elements."""
     known: ScanAttrs = site.attrs
     if (data := site.tensor(0)) is None:
         return None
@@ -76,7 +76,7 @@ def _scan(step: np.ufunc) -> Any:
 
 
 def _scan_loops(step: Function, identity: int) -> Compute:
-    """One running total per row; where rows lie side by side, all of them advance together."""
+    """One running total per line; adjacent lines advance together."""
 
     def compute(
         data: te.Tensor,
@@ -131,7 +131,7 @@ def cumsum(
     exclusive: bool | None = None,
     rounded: bool = False,
 ) -> Call:
-    """The sum of the elements so far along an axis."""
+    """The cumulative sum along an axis."""
     return CUMSUM(data, axis, dtype, bool(exclusive), rounded)
 
 
@@ -142,7 +142,7 @@ def cumprod(
     exclusive: bool | None = None,
     rounded: bool = False,
 ) -> Call:
-    """The product of the elements so far along an axis."""
+    """The cumulative product along an axis."""
     return CUMPROD(data, axis, dtype, bool(exclusive), rounded)
 
 
@@ -174,14 +174,14 @@ def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) 
 
 CUMSUM = _define(
     "cumsum",
-    "The sum of the elements so far along an axis; integers wrap.",
+    "The cumulative sum along an axis; integers wrap.",
     np.add,
     operator.add,
     cumsum,
 )
 CUMPROD = _define(
     "cumprod",
-    "The product of the elements so far along an axis; integers wrap.",
+    "The cumulative product along an axis; integers wrap.",
     np.multiply,
     operator.mul,
     cumprod,

@@ -1,7 +1,7 @@
-"""Elements written to the places that index tensors name.
+"""scatter_elements and scatter_nd.
 
-Negative indices count from the back. An index outside of the axis writes nothing. Where several
-updates name one place, they are combined in order; of those that only replace, the last one stays.
+Negative indices count from the back. An index out of range writes nothing. Several updates of one
+element are combined in order; if they replace, the last wins.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _COMBINE: dict[str, np.ufunc] = {
 def _written(
     data: np.ndarray, index: Sequence[np.ndarray], updates: np.ndarray, how: str
 ) -> np.ndarray:
-    """Data with updates at the places that `index` names: positions for its first axes, which
-    have the leading axes of updates."""
+    """Data with updates at `index`: positions for its first axes, which have the leading axes of
+    updates."""
     inside = np.ones(index[0].shape if index else (), bool)
     places = []
     for positions, extent in zip(index, data.shape, strict=False):
@@ -75,9 +75,9 @@ def _written_loops(
     out: te.Spec,
     walk: Callable[[te.Builder, Put], None],
 ) -> te.Tensor:
-    """Data with the updates that `walk` puts to their places, one after the other.
+    """Data with the updates that `walk` writes in order.
 
-    What is added up or multiplied is so in a wider type, where elements are narrow.
+    Sums and products of narrow elements are accumulated in a wider type.
     """
     wide = _total_dtype(data.dtype) if how == "mean" else scalars.wide(data.dtype)
     apart = how == "mean" or (how in ("add", "mul") and wide != data.dtype)
@@ -110,7 +110,7 @@ def _written_loops(
 
 
 def _total_dtype(dtype: str) -> str:
-    """The type that many elements are added up in for their mean."""
+    """The accumulator type of a mean."""
     if dtypes.is_integer(dtype):
         return "uint64" if dtype in dtypes.UNSIGNED else "int64"
     return scalars.wide(dtype)
@@ -130,7 +130,7 @@ def _combined(how: str, old: te.Expr, update: te.Expr) -> te.Expr:
 
 
 def _named(b: te.Builder, position: te.Expr, extent: te.Expr) -> tuple[te.Expr, te.Expr]:
-    """Which element of an axis an index names, and whether there is one."""
+    """The element of an index, and whether it is in range."""
     if position.dtype == "uint64":
         position = te.minimum(position, te.cast(extent, "uint64"))
     wide = b.let(te.cast(position, "int64"))
@@ -139,7 +139,7 @@ def _named(b: te.Builder, position: te.Expr, extent: te.Expr) -> tuple[te.Expr, 
 
 
 def _name(axis: int) -> str:
-    """How a check calls an index."""
+    """The name of an index in checks."""
     return f"an index along axis {axis}, counted {FROM_BACK},"
 
 
@@ -157,9 +157,8 @@ def _with_numbers(site: Site, mode: str, name: str, data: TensorType) -> None:
 
 @attrs
 class ScatterElementsAttrs(Attrs):
-    """axis: the axis that indices speak of
-    reduction: whether updates replace the elements or are combined with them; in a mean the
-    element itself counts
+    """axis: the axis of the indices
+    reduction: replace the elements or combine with them; a mean includes the element itself
     """
 
     axis: int = 0
@@ -211,7 +210,7 @@ def _scatter_elements_loops(
     axis %= data.rank
 
     def walk(b: te.Builder, put: Put) -> None:
-        # updates move along the axis only: what stands before it keeps them apart
+        # updates move along the axis only: the axes before it are independent
         with spread(b, indices.shape[:axis]) as outer, nest(b, indices.shape[axis:]) as inner:
             source = (*outer, *inner)
             place, inside = _named(b, indices[source], data.shape[axis])
@@ -224,12 +223,12 @@ def _scatter_elements_loops(
 
 scatter_elements = define(
     "scatter_elements",
-    doc="data with each update written to its own place except for one axis, where an index says "
-    "where. Negative indices count from the back; those outside write nothing.",
+    doc="data with each update written to its own position, with the index along one axis. "
+    "Negative indices count from the back; those out of range write nothing.",
     arguments=[
         ("data", "the input"),
         ("indices", "positions along the axis, integers"),
-        ("updates", "what is written, one for each index"),
+        ("updates", "the update of each index"),
     ],
     attrs=ScatterElementsAttrs,
     relation=_scatter_elements_type,
@@ -253,7 +252,7 @@ scatter_elements = define(
 
 @attrs
 class ScatterNdAttrs(Attrs):
-    """mode: whether updates replace the elements or are combined with them"""
+    """mode: replace the elements or combine with them"""
 
     mode: Literal["update", "add", "mul", "min", "max"] = "update"
 
@@ -270,7 +269,7 @@ def _scatter_nd_type(site: Site) -> Type | None:
         return data
     site.require_same_dtype(data, updates)
     first, *places = indices.shape
-    # the ranks say it as well as the extent, which may not be known
+    # the ranks determine it as well as the extent, which may be dynamic
     count = len(places) + len(data.shape) - len(updates.shape)
     if not 0 <= count <= len(data.shape) or not site.unify_dims(first, count):
         site.fail(
@@ -287,7 +286,7 @@ def _scatter_nd(
 ) -> np.ndarray:
     if len(indices):
         return _written(data, list(indices), updates, mode)
-    # no index at all: every update is as large as data
+    # no indices: every update has the shape of data
     for row in updates.reshape(prod(indices.shape[1:]), 1, *data.shape):
         data = _written(data[None], [np.zeros(1, np.int64)], row, mode)[0]
     return data
@@ -315,12 +314,12 @@ def _scatter_nd_loops(
 
 scatter_nd = define(
     "scatter_nd",
-    doc="data with updates written to places that several indices name. Negative indices count "
-    "from the back; those outside write nothing.",
+    doc="data with updates written at tuples of indices. Negative indices count from the back; "
+    "those out of range write nothing.",
     arguments=[
         ("data", "the input"),
-        ("indices", "places, integers: along the first axis the indices of a place"),
-        ("updates", "what is written to each place"),
+        ("indices", "integers: along the first axis the indices of an element"),
+        ("updates", "the update of each element"),
     ],
     attrs=ScatterNdAttrs,
     relation=_scatter_nd_type,

@@ -1,4 +1,4 @@
-"""Where values stand: in a sorted sequence, and among those seen before."""
+"""searchsorted and unique."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import Site
 from relay.op.tensor.sort_loops import lower_bound, sort_key, sort_positions
 
-# --- a sorted sequence -------------------------------------------------------------------------
+# --- searchsorted ----------------------------------------------------------------------------
 
 
 @attrs
 class SearchSortedAttrs(Attrs):
-    """right: after the elements that are equal, instead of before them
+    """right: after equal elements, instead of before them
     dtype: the element type of the positions
     """
 
@@ -80,11 +80,11 @@ def _searchsorted_loops(
 
 searchsorted = define(
     "searchsorted",
-    doc="Before which element of a sorted sequence each value would be put. Sequences lie along "
-    "the last axis; with several axes there is one for each row of values.",
+    doc="The insertion positions of values into sorted sequences. Sequences are along the last "
+    "axis; with several axes there is one for each row of values.",
     arguments=[
         ("sorted_sequence", "elements in ascending order along the last axis"),
-        ("values", "what is looked for"),
+        ("values", "the values to search"),
     ],
     attrs=SearchSortedAttrs,
     relation=_searchsorted_type,
@@ -100,13 +100,13 @@ searchsorted = define(
     ],
 )
 
-# --- different values --------------------------------------------------------------------------
+# --- unique ----------------------------------------------------------------------------------
 
 
 @attrs
 class UniqueAttrs(Attrs):
-    """sorted: values in ascending order, instead of in the order they first appear in
-    return_counts: also how often each value appears
+    """sorted: values in ascending order, instead of in order of first appearance
+    return_counts: also return the count of each value
     """
 
     sorted: bool = True
@@ -147,8 +147,7 @@ def _unique(data: np.ndarray, sorted: bool, return_counts: bool) -> tuple[np.nda
 
 
 def _row_order(data: np.ndarray) -> np.ndarray:
-    """Positions along the first axis, in the order of what stands there: by the first element, by
-    the next one where that is equal, and so on."""
+    """The lexicographic order of the slices along the first axis."""
     rows = data.reshape(len(data), prod(data.shape[1:]))
     order = np.arange(len(data))
     for column in reversed(range(rows.shape[1])):
@@ -157,7 +156,7 @@ def _row_order(data: np.ndarray) -> np.ndarray:
 
 
 def _groups(data: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where the first of each kind stands, of which kind each is, and how many there are of it."""
+    """The first position, the inverse and the count of each distinct slice."""
     rows = data.reshape(len(data), prod(data.shape[1:]))[order]
     missing = np.isnan(rows) if rows.dtype.kind == "f" else np.zeros(rows.shape, bool)
     same = (rows[1:] == rows[:-1]) | (missing[1:] & missing[:-1])
@@ -170,7 +169,7 @@ def _groups(data: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def _unique_loops(
     data: te.Tensor, sorted: bool, return_counts: bool, out: tuple[te.Spec, ...]
 ) -> tuple[te.Tensor, ...]:
-    """Sorted, equal elements stand together, the first of them in front."""
+    """Sort, so that equal elements are adjacent, the first in front."""
     count, inner = data.shape[0], data.shape[1:]
 
     def write(b: te.Builder, values: te.Buffer, *places: te.Buffer) -> None:
@@ -218,8 +217,8 @@ def _unique_loops(
 
 @frozen
 class _Sorted:
-    """What stands along the first axis, in order: where it is, and whether it differs from what is
-    before it."""
+    """The sorted slices along the first axis: their positions, and whether one differs from the one
+    before."""
 
     position: Callable[[te.Expr], te.Expr]  # of a rank
     begins: Callable[[te.Expr], te.Expr]
@@ -236,8 +235,7 @@ def _sorted_elements(b: te.Builder, data: te.Tensor) -> _Sorted:
 
 
 def _sorted_rows(b: te.Builder, data: te.Tensor) -> _Sorted:
-    """By one column after the other, from the last to the first, which leaves the order of those
-    that are equal."""
+    """Radix sort by columns, from the last to the first."""
     count, inner = data.shape[0], data.shape[1:]
     columns = size(inner)
     rows = b.local("int64", (count,), "rows")
@@ -267,18 +265,16 @@ def _sorted_rows(b: te.Builder, data: te.Tensor) -> _Sorted:
 
 
 def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
-    """The different values of data; see the operator for what the tuple holds."""
+    """The distinct values of data; see the operator for the fields of the result."""
     call = UNIQUE(data, sorted=is_sorted, return_counts=return_counts)
     return TupleWrapper(call, 5 if return_counts else 4)
 
 
 UNIQUE = define(
     "unique",
-    doc="The different values of data, where each of them first appears, which of them stands at "
-    "each place of data, how many there are, and how often each appears. All but the number are as "
-    "long as data: values, places and counts are filled up with zeros. NaN is one value. Of data "
-    "with several axes the slices along the first one are told apart, and ordered element by "
-    "element.",
+    doc="The distinct values of data, their first positions, the inverse, their number, and their "
+    "counts. All but the number are as long as data, padded with zeros. NaN is one value. With "
+    "several axes, the slices along the first one are compared lexicographically.",
     arguments=[("data", "the input, of one axis or more")],
     attrs=UniqueAttrs,
     relation=_unique_type,

@@ -1,4 +1,4 @@
-"""Batches of sequences that differ in length, padded to the same extent."""
+"""sequence_mask and reverse_sequence: batches of padded sequences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relay.op.site import INTEGER, Site
 
 
 def _lengths(site: Site, data: TensorType, batch_axis: int) -> TensorType:
-    """Argument 1 has an integer for each sequence; the better known type of data."""
+    """Check the lengths, argument 1; returns the more specific type of data."""
     site.require_elements(1, INTEGER)
     lengths = site.tensor(1, rank=1)
     if lengths is None:
@@ -29,7 +29,7 @@ def _lengths(site: Site, data: TensorType, batch_axis: int) -> TensorType:
 
 
 def _inside(data: np.ndarray, lengths: np.ndarray, axis: int, batch_axis: int) -> np.ndarray:
-    """Lengths, and places along the axis, that broadcast against data."""
+    """Lengths, reshaped to broadcast against data."""
     shape = [1] * data.ndim
     shape[batch_axis] = -1
     return np.clip(lengths.astype(np.int64), 0, data.shape[axis]).reshape(shape)
@@ -40,8 +40,8 @@ def _inside(data: np.ndarray, lengths: np.ndarray, axis: int, batch_axis: int) -
 
 @attrs
 class SequenceMaskAttrs(Attrs):
-    """mask_value: what stands behind the end of a sequence
-    axis: the axis that sequences lie along, 0 or 1; the other one counts them
+    """mask_value: the value of the padding
+    axis: the axis of the sequence, 0 or 1; the other one is the batch
     """
 
     mask_value: float = 0.0
@@ -68,7 +68,7 @@ def _sequence_mask(
 
 
 def _end(lengths: te.Tensor, extent: te.Expr, sequence: te.Expr) -> te.Expr:
-    """Where a sequence ends along an axis of that extent."""
+    """The end of a sequence along an axis of that extent."""
     return te.minimum(te.maximum(te.index(lengths[sequence]), 0), extent)
 
 
@@ -87,7 +87,7 @@ def _sequence_mask_compute(
 
 sequence_mask = define(
     "sequence_mask",
-    doc="data with a value in place of everything behind the end of each sequence.",
+    doc="data with the padding of each sequence replaced by a value.",
     arguments=[
         ("data", "sequences, padded"),
         ("valid_length", "the length of each sequence, integers"),
@@ -111,8 +111,8 @@ sequence_mask = define(
 
 @attrs
 class ReverseSequenceAttrs(Attrs):
-    """seq_axis: the axis that sequences lie along
-    batch_axis: the axis that counts them
+    """seq_axis: the axis of the sequence
+    batch_axis: the axis of the batch
     """
 
     seq_axis: int = 1
@@ -158,7 +158,7 @@ def _reverse_sequence_compute(
 
 reverse_sequence = define(
     "reverse_sequence",
-    doc="Each sequence from its last element to its first; what lies behind its end stays.",
+    doc="Each sequence reversed; its padding stays.",
     arguments=[
         ("data", "sequences, padded"),
         ("seq_lengths", "the length of each sequence, integers"),

@@ -1,4 +1,4 @@
-"""Axes of extent 1 that come and go, and shapes as values."""
+"""expand_dims, squeeze, shape_of and ndarray_size."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from relay.op.tensor.reshape import reshape_gradient
 
 @attrs
 class ExpandDimsAttrs(Attrs):
-    """axis: where the new axes stand; negative counts from the back of the result
-    num_newaxis: how many
+    """axis: the position of the new axes; negative counts from the back of the result
+    num_newaxis: the number of new axes
     """
 
     axis: int
@@ -52,7 +52,7 @@ def _expand_dims_compute(data: te.Tensor, out: te.Spec, axis: int, num_newaxis: 
 
 
 def expand_dims(data: Expr, axis: int | Expr, num_newaxis: int = 1) -> Call:
-    """Data with new axes of extent 1 at `axis`, which may be a scalar tensor."""
+    """Insert axes of extent 1 at `axis`, which may be a scalar tensor."""
     if is_known(axis):
         return EXPAND_DIMS(data, axis=axis, num_newaxis=num_newaxis)
     return get("dyn.expand_dims")(data, axis, num_newaxis=num_newaxis)
@@ -80,7 +80,7 @@ EXPAND_DIMS = define(
 
 @attrs
 class SqueezeAttrs(Attrs):
-    """axis: the axes of extent 1 to drop, one or several; None is all there are"""
+    """axis: the axes of extent 1 to remove, one or several; None is all"""
 
     axis: tuple[int, ...] | None = None
 
@@ -120,7 +120,7 @@ def _squeeze_compute(data: te.Tensor, out: te.Spec, axis: Sequence[int] | None) 
 
 
 def squeeze(data: Expr, axis: int | Sequence[int] | Expr | None = None) -> Call:
-    """Data without axes of extent 1: all of them, or those named, perhaps by a tensor."""
+    """Remove axes of extent 1: all of them, or those named, possibly by a tensor."""
     if is_known(axis):
         return SQUEEZE(data, axis=axis)
     return get("dyn.squeeze")(data, axis)
@@ -173,13 +173,13 @@ def _shape_of_compute(data: te.Tensor, out: te.Spec, dtype: str | None) -> te.Te
 
 
 def shape_of(data: Expr, dtype: str = "int32") -> Call:
-    """The extents of a tensor, as a tensor of one axis."""
+    """The shape of a tensor, as a vector."""
     return SHAPE_OF(data, dtype=dtype)
 
 
 SHAPE_OF = define(
     "shape_of",
-    doc="The extents of data; those of a scalar are an empty tensor.",
+    doc="The shape of data; that of a scalar is empty.",
     arguments=[("data", "the input")],
     attrs=ShapeQueryAttrs,
     relation=_shape_of_type,

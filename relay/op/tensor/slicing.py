@@ -1,4 +1,4 @@
-"""Parts of a tensor that are slices: taken, written to, or taken all along an axis."""
+"""strided_slice, slice_like, strided_set and sliding_window."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from relay.op.site import INTEGER, Site
 
 # --- strided slices -----------------------------------------------------------------------------
 
-# From here on a bound means the end of the axis: it is what people write for "all the rest".
+# A bound from here on means the end of the axis.
 UNBOUNDED = 2**31 - 1
-# No axis is longer; bounds and strides beyond it say nothing more, and their sums fit into int64.
+# The largest extent: bounds and strides are clamped to it, so that their sums fit into int64.
 _LONGEST = 2**62
 
 
 @attrs
 class StridedSliceAttrs(Attrs):
-    """begin: where each slice starts; negative counts from the back
-    end: where it ends, exclusive; in mode "size" its length, where negative is all the rest
+    """begin: the start of each slice; negative counts from the back
+    end: its end, exclusive; in mode "size" its length, where negative is all the rest
     strides: the distance between elements, which may be negative; None is 1 everywhere
     axes: the axes that are sliced; None is the first ones
     slice_mode: what `end` means; in mode "size" strides are not used
@@ -49,7 +49,7 @@ class StridedSliceAttrs(Attrs):
 
 
 def _slices(known: StridedSliceAttrs) -> list[tuple[int, int, int]]:
-    """(begin, end or size, stride) for each axis that is sliced; short lists are filled up."""
+    """(begin, end or size, stride) for each sliced axis; short lists are extended."""
     count = max(len(known.begin), len(known.end), len(known.strides or ()))
     found = []
     for i in range(count):
@@ -71,18 +71,18 @@ def _bounded(number: int) -> int:
 
 
 def _from_front(bound: int, extent: Dim) -> Dim:
-    """A bound counted from the front, not yet clamped to the axis."""
+    """A bound as an offset from the front, not clamped."""
     if bound >= UNBOUNDED:
         return extent
     return bound if bound >= 0 else dims.add(extent, bound)
 
 
 def _length(extent: Dim, begin: int, end: int, stride: int) -> Dim:
-    """How many elements begin:end:stride takes of an axis, by the rules of Python's slices.
+    """The length of begin:end:stride, as in Python.
 
-    Clamping a bound is a minimum or a maximum, which is kept outside of the arithmetic: the length
-    is the least of those that `spans` would give. Only bounds that matter are clamped; a start
-    past the end, or an end before the start, makes a span negative.
+    Clamping is kept outside of the arithmetic: the length is the minimum over `spans`. Only
+    relevant bounds are clamped; a start past the end, or an end before the start, makes a span
+    negative.
     """
     first, last = _from_front(begin, extent), _from_front(end, extent)
     steps = abs(stride)
@@ -109,13 +109,13 @@ def _length(extent: Dim, begin: int, end: int, stride: int) -> Dim:
 
 
 def _sized_length(extent: Dim, begin: int, wanted: int) -> Dim:
-    """How many elements are there of the `wanted` ones from `begin` on; negative is all."""
+    """The length of `wanted` elements from `begin`, clamped to the axis; negative is all."""
     rest = _length(extent, begin, UNBOUNDED, 1)
     return rest if wanted < 0 else dims.minimum(rest, wanted)
 
 
 def _strided_slice_type(site: Site) -> Type | None:
-    """Each sliced axis is as long as Python's slice of it."""
+    """The extents of Python's slices."""
     if (data := site.tensor(0)) is None:
         return None
     known: StridedSliceAttrs = site.attrs
@@ -139,7 +139,7 @@ def _strided_slice_type(site: Site) -> Type | None:
 
 
 def _index(shape: tuple[int, ...], known: StridedSliceAttrs) -> tuple[slice, ...]:
-    """The slices as Python's."""
+    """Python slices for the attributes."""
     slices = _slices(known)
     axes = range(len(slices)) if known.axes is None else known.axes
     index = [slice(None)] * len(shape)
@@ -157,7 +157,7 @@ def _strided_slice(data: np.ndarray, **keywords: Any) -> np.ndarray:
 
 
 def first_place(begin: te.Expr, stride: te.Expr, extent: te.Expr) -> te.Expr:
-    """Where a slice starts: counted from the front, and clamped to the axis."""
+    """The start of a slice as a clamped offset from the front."""
     from_front = te.select(begin < 0, begin + extent, begin)
     last = te.select(stride > 0, extent, extent - 1)
     return te.minimum(te.maximum(from_front, te.select(stride > 0, te.index(0), -1)), last)
@@ -166,7 +166,7 @@ def first_place(begin: te.Expr, stride: te.Expr, extent: te.Expr) -> te.Expr:
 def sliced(
     data: te.Tensor, out: te.Spec, slices: Mapping[int, tuple[te.Expr, te.Expr]]
 ) -> te.Tensor:
-    """A slice (begin, stride) along each axis that has one; out knows how long they are."""
+    """Slice by (begin, stride) along some axes, to the shape of `out`."""
 
     def source(*i: te.Expr) -> list[te.Expr]:
         found = list(i)
@@ -196,7 +196,7 @@ def strided_slice(
     axes: int | Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Call:
-    """A slice along each axis, or along `axes`; bounds and strides may be tensors of one axis."""
+    """Slice along each axis, or along `axes`; bounds and strides may be vectors."""
     if is_known(begin, end, strides):
         bounds = {"begin": begin, "end": end, "strides": strides}
         return STRIDED_SLICE(data, **bounds, axes=axes, slice_mode=slice_mode)
@@ -206,8 +206,8 @@ def strided_slice(
 
 STRIDED_SLICE = define(
     "strided_slice",
-    doc="A slice along each axis, with bounds counted and clamped as in Python. A bound of "
-    "2**31 - 1 or more is the end of the axis, its negative the beginning.",
+    doc="A slice along each axis, with the semantics of Python. A bound of 2**31 - 1 or more is "
+    "the end of the axis, its negative the beginning.",
     arguments=[("data", "the input")],
     attrs=StridedSliceAttrs,
     relation=_strided_slice_type,
@@ -229,7 +229,7 @@ STRIDED_SLICE = define(
     ],
 )
 
-# --- a slice as long as another tensor ---------------------------------------------------------
+# --- slice_like -------------------------------------------------------------------------------
 
 
 @attrs
@@ -289,7 +289,7 @@ def _slice_like(data: np.ndarray, like: np.ndarray, axes: tuple[int, ...] | None
 
 slice_like = define(
     "slice_like",
-    doc="The first elements along each axis, as many as another tensor has there.",
+    doc="data cropped to the extents of another tensor.",
     arguments=[("data", "the input"), ("shape_like", "a tensor of the wanted extents")],
     attrs=SliceLikeAttrs,
     relation=_slice_like_type,
@@ -305,7 +305,7 @@ slice_like = define(
     ],
 )
 
-# --- writing a slice ---------------------------------------------------------------------------
+# --- strided_set ------------------------------------------------------------------------------
 
 
 def _strided_set_type(site: Site) -> Type | None:
@@ -340,14 +340,14 @@ def _strided_set(
 
 
 def value_at(values: te.Tensor, number: int, default: te.Scalar) -> te.Expr:
-    """One of a list of integers; the default where the list is shorter."""
+    """An element of a vector; the default if it is shorter."""
     return te.select(
         te.index(number) < values.shape[0], te.index(values[number]), te.index(default)
     )
 
 
 def slice_from(begin: te.Tensor, strides: te.Tensor, number: int) -> tuple[te.Expr, te.Expr]:
-    """(begin, stride) of a slice whose bounds a run finds."""
+    """(begin, stride) of a slice with dynamic bounds."""
     stride = value_at(strides, number, 1)
     whole = te.select(stride > 0, te.index(0), UNBOUNDED)
     return value_at(begin, number, whole), stride
@@ -381,20 +381,20 @@ def strided_set(
     end: Sequence[int] | Expr,
     strides: Sequence[int] | Expr | None = None,
 ) -> Call:
-    """Data with the slice begin:end:strides of each axis replaced by `v`."""
+    """Replace the slice begin:end:strides of each axis by `v`."""
     steps = () if strides is None else strides
     return STRIDED_SET(data, v, as_tensor(begin), as_tensor(end), as_tensor(steps))
 
 
 STRIDED_SET = define(
     "strided_set",
-    doc="data with a slice of it replaced. Bounds count and are clamped as in `strided_slice`; "
-    "short lists of them are filled up with whole axes.",
+    doc="data with a slice replaced. Bounds are those of `strided_slice`; missing ones mean whole "
+    "axes.",
     arguments=[
         ("data", "the input"),
         ("v", "the elements of the slice"),
-        ("begin", "where the slice starts on each axis, integers"),
-        ("end", "where it ends, exclusive, integers"),
+        ("begin", "the start of the slice on each axis, integers"),
+        ("end", "its end, exclusive, integers"),
         ("strides", "the distance between elements, integers; 1 where there is none"),
     ],
     relation=_strided_set_type,
@@ -410,12 +410,12 @@ STRIDED_SET = define(
     ],
 )
 
-# --- windows all along an axis -----------------------------------------------------------------
+# --- sliding_window ---------------------------------------------------------------------------
 
 
 @attrs
 class SlidingWindowAttrs(Attrs):
-    """axis: the first axis that the window slides over
+    """axis: the first axis of the windows
     window_shape: the extents of the window, from that axis to the last
     strides: the distance between windows on each of those axes
     """
@@ -446,7 +446,7 @@ def _sliding_window_type(site: Site) -> Type | None:
 
 
 def _stops(site: Site, extent: Dim, size: int, stride: int) -> Dim:
-    """At how many places a window of that size stops on an axis."""
+    """The number of positions of a window on an axis."""
     room = dims.subtract(extent, size)
     site.require_natural(
         room, "the window is larger than the input", f"an extent of {size} or more", str(extent)
@@ -491,7 +491,7 @@ def _sliding_window_compute(
 
 sliding_window = define(
     "sliding_window",
-    doc="A window slid over the last axes, with every place it stops at.",
+    doc="All windows over the last axes.",
     arguments=[("data", "the input")],
     attrs=SlidingWindowAttrs,
     relation=_sliding_window_type,

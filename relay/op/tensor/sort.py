@@ -1,7 +1,6 @@
-"""Elements in order, and where they come from.
+"""sort, argsort and topk.
 
-Sorting is stable: elements that compare equal keep their order, also when it descends. NaN counts
-as the greatest value.
+Sorting is stable, also in descending order. NaN counts as the greatest value.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ class ArgsortAttrs(Attrs):
 
 
 def _order(data: np.ndarray, axis: int, is_ascend: bool) -> Any:
-    """Positions along an axis, from the element that comes first to the one that comes last."""
+    """The sorting permutation along an axis."""
     values = widened(data)
     if is_ascend:
         return np.argsort(values, axis, kind="stable")
-    # read backwards, equal elements end up in their old order
+    # on the reversed axis, equal elements keep their order
     backwards = np.argsort(np.flip(values, axis), axis, kind="stable")
     return data.shape[axis] - 1 - np.flip(backwards, axis)
 
@@ -61,8 +60,8 @@ def _order(data: np.ndarray, axis: int, is_ascend: bool) -> Any:
 def _ranked(
     data: te.Tensor, axis: int, is_ascend: bool, values: te.Spec | None, positions: te.Spec | None
 ) -> tuple[te.Tensor, ...]:
-    """Values, positions, or both, of the elements that come first along an axis; as many as the
-    results have room for."""
+    """Values, positions, or both, of the first elements in order along an axis, as many as the
+    results hold."""
     wanted = [spec for spec in (values, positions) if spec is not None]
     extent, most = data.shape[axis], wanted[0].shape[axis]
 
@@ -88,7 +87,7 @@ def _ranked(
 
 
 def _is_few(most: te.Expr, extent: te.Expr) -> bool:
-    """Whether looking for the first ones takes less time than sorting all."""
+    """Whether a heap is faster than sorting everything."""
     if most is extent or not isinstance(most, te.Const):
         return False
     return not isinstance(extent, te.Const) or most.value * 4 <= extent.value
@@ -109,13 +108,13 @@ def _sort_type(site: Site) -> Type | None:
 
 
 def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
-    """The elements in order along an axis."""
+    """Sort along an axis."""
     return SORT(data, axis=axis, is_ascend=is_ascend)
 
 
 SORT = define(
     "sort",
-    doc="The elements in order along an axis; NaN counts as the greatest.",
+    doc="data sorted along an axis; NaN counts as the greatest.",
     arguments=[("data", "the input")],
     attrs=SortAttrs,
     relation=_sort_type,
@@ -147,13 +146,13 @@ def _argsort_type(site: Site) -> Type | None:
 
 
 def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> Call:
-    """Where the elements in order along an axis stand in data."""
+    """The sorting permutation along an axis."""
     return ARGSORT(data, axis=axis, is_ascend=is_ascend, dtype=dtype)
 
 
 ARGSORT = define(
     "argsort",
-    doc="Where the elements in order along an axis stand; equal ones in the order of data.",
+    doc="The positions of the elements in sorted order along an axis; a stable sort.",
     arguments=[("data", "the input")],
     attrs=ArgsortAttrs,
     relation=_argsort_type,
@@ -177,9 +176,9 @@ ARGSORT = define(
 
 @attrs
 class TopkAttrs(Attrs):
-    """k: how many; less than 1 is all
+    """k: the number of elements; less than 1 is all
     axis: the axis to select along
-    ret_type: what comes out: a tuple of both, or one of them
+    ret_type: a tuple of values and indices, or one of them
     is_ascend: the smallest, instead of the greatest
     dtype: the element type of the positions; None is int32
     """
@@ -192,7 +191,7 @@ class TopkAttrs(Attrs):
 
 
 def topk_fields(site: Site, values: TensorType) -> Type:
-    """What comes out, given the type of the values."""
+    """The result type for a type of the values."""
     dtype = site.attrs.dtype or "int32"
     _require_positions(site, dtype)
     positions = TensorType(values.shape, dtype)
@@ -242,7 +241,7 @@ def _topk(
 def ranked_first(
     data: te.Tensor, axis: int, ret_type: str, is_ascend: bool, out: Any
 ) -> te.Tensor | tuple[te.Tensor, ...]:
-    """What `topk` computes; the results say how many there are."""
+    """`topk` with as many elements as the results hold."""
     if ret_type == "both":
         return _ranked(data, axis, is_ascend, *out)
     wanted = (out, None) if ret_type == "values" else (None, out)
@@ -257,7 +256,7 @@ def topk(
     is_ascend: bool = False,
     dtype: str = "int32",
 ) -> Call | TupleWrapper:
-    """The `k` greatest (or smallest) elements in order, and where they stand; `k` may be a scalar
+    """The `k` greatest (or smallest) elements, sorted, and their positions; `k` may be a scalar
     tensor."""
     keywords = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
     if is_known(k):
@@ -269,7 +268,7 @@ def topk(
 
 TOPK = define(
     "topk",
-    doc="The k greatest, or smallest, elements along an axis in order, and where they stand.",
+    doc="The k greatest, or smallest, elements along an axis, sorted, and their positions.",
     arguments=[("data", "the input")],
     attrs=TopkAttrs,
     relation=_topk_type,

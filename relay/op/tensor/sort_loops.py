@@ -1,8 +1,7 @@
-"""Sorting, as loops: in which order elements come, by keys that are integers.
+"""Sorting as loops, by integer keys.
 
-`sort_key` turns an element into an integer so that the order of the integers is that of the
-elements: one comparison serves every element type, ascending and descending. Elements that compare
-equal have equal keys and keep their order.
+`sort_key` maps an element to an integer with the same order: one comparison serves every element
+type, ascending and descending. Equal elements have equal keys, and sorting is stable.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from relay.immutable import frozen
 
 Key = Callable[[te.Expr], te.Expr]  # (position) -> key
 
-_MANY = 256  # elements that are sorted faster by their bytes than by merging
+_MANY = 256  # elements from which radix sort is faster than merge sort
 
 
 def sort_key(value: te.Expr, descending: bool = False) -> te.Expr:
-    """An unsigned integer in the place of a value: -0.0 equals 0.0, NaN is the greatest and equals
-    NaN."""
+    """The unsigned key of a value: -0.0 equals 0.0, NaN is the greatest and equals NaN."""
     if dtypes.is_float(value.dtype):
         key = _float_key(value)
     elif value.dtype in dtypes.SIGNED:
@@ -31,7 +29,7 @@ def sort_key(value: te.Expr, descending: bool = False) -> te.Expr:
 
 
 def _float_key(value: te.Expr) -> te.Expr:
-    """The bits with the sign turned over; all bits of negative numbers, which grow towards zero."""
+    """The bits with the sign flipped; all bits of negative numbers flipped."""
     wide = value if value.dtype == "float64" else te.cast(value, "float32")
     unsigned = wide.dtype.replace("float", "uint")
     sign = _sign(wide.dtype)
@@ -46,7 +44,7 @@ def _sign(dtype: str) -> int:
 
 @frozen
 class Order:
-    """Positions in the order of their keys: `order[rank]`, `order.key(rank)`."""
+    """Positions sorted by their keys: `order[rank]`, `order.key(rank)`."""
 
     keys: te.Buffer  # (side, rank)
     positions: te.Buffer  # (side, rank)
@@ -62,9 +60,9 @@ class Order:
 def sort_positions(
     b: te.Builder, count: te.Scalar, key: Key, capacity: te.Scalar | None = None
 ) -> Order:
-    """The positions 0 to count - 1 by ascending key, equal ones in their order.
+    """The positions 0 to count - 1 by ascending key, stable.
 
-    `capacity` is what count, where only a run finds it, is at most.
+    `capacity` is an upper bound of a dynamic count.
     """
     count = te.index(count)
     room = count if capacity is None else te.index(capacity)
@@ -80,14 +78,13 @@ def sort_positions(
     return Order(keys, positions, side[()])
 
 
-# --- many: by the bytes of their keys
+# --- radix sort
 
 
 def _distribute(
     b: te.Builder, keys: te.Buffer, positions: te.Buffer, side: te.Buffer, count: te.Expr
 ) -> None:
-    """By one byte after the other, from the lowest to the highest, which leaves the order of equal
-    ones: how many have a byte says where those with the next one begin."""
+    """A radix sort by bytes, from the lowest to the highest."""
     starts = b.local("int64", (256,), "starts")
     with b.if_(count > 1), b.loop(te.width(keys.dtype) // 8) as number:
         now = b.let(side[()])
@@ -101,7 +98,7 @@ def _distribute(
         with b.loop(count) as i:
             value = b.let(byte(i))
             b.store(starts, value, starts[value] + 1)
-        # where all have the same byte there is nothing to move
+        # skip bytes that are the same everywhere
         with b.if_(starts[byte(0)] < count):
             total = b.variable("int64", 0, "total")
             with b.loop(256) as value:
@@ -117,13 +114,13 @@ def _distribute(
             b.store(side, (), 1 - now)
 
 
-# --- not so many: by merging
+# --- merge sort
 
 
 def _merge_runs(
     b: te.Builder, keys: te.Buffer, positions: te.Buffer, side: te.Buffer, count: te.Expr
 ) -> None:
-    """Sorted runs of 1, 2, 4 … elements, two at a time, from one side to the other."""
+    """Merge sort of runs of 1, 2, 4 … elements, from one side to the other."""
     width = b.variable("int64", 1, "width")
     with b.while_(width[()] < count):
         both = b.let(width[()] * 2)
@@ -144,7 +141,7 @@ def _merge(
     middle: te.Expr,
     end: te.Expr,
 ) -> None:
-    """Two sorted runs, begin to middle and middle to end, as one on the other side."""
+    """Merge two sorted runs, begin to middle and middle to end, to the other side."""
     end = b.let(end)
     left, right = b.variable("int64", begin, "left"), b.variable("int64", middle, "right")
 
@@ -154,7 +151,7 @@ def _merge(
         b.store(positions, (1 - side, target), positions[side, source])
 
     with b.while_((left[()] < middle) & (right[()] < end)):
-        # without a branch: which run is next cannot be guessed
+        # branch-free: the comparison is unpredictable
         first = b.let(keys[side, left[()]] <= keys[side, right[()]])
         move(b.let(te.select(first, left[()], right[()])))
         step = b.let(te.cast(first, "int64"))
@@ -166,14 +163,14 @@ def _merge(
             b.store(run, (), run[()] + 1)
 
 
-# --- the first of them
+# --- partial sort
 
 
 def first_positions(b: te.Builder, count: te.Scalar, most: te.Scalar, key: Key) -> Order:
-    """The first `most` of what `sort_positions` gives: 1 or more, and no more than there are.
+    """The first `most` positions of `sort_positions`: at least 1, and no more than there are.
 
-    A heap holds the best ones seen so far, the last of them on top: most elements are compared with
-    that one only.
+    A heap holds the best ones so far, the last of them on top: most elements are compared with that
+    one only.
     """
     count, most = te.index(count), te.index(most)
     keys, positions = _table(b, key, (1, most))
@@ -187,7 +184,7 @@ def first_positions(b: te.Builder, count: te.Scalar, most: te.Scalar, key: Key) 
     with b.loop(count - most) as i:
         position = b.let(most + i)
         new = b.let(key(position))
-        # an equal key further back is no better
+        # a later equal key is not better
         with b.if_(new < keys[0, 0]):
             heap.sink(most, te.index(0), new, position)
     with b.loop(te.maximum(most - 1, 0)) as i:
@@ -201,14 +198,14 @@ def first_positions(b: te.Builder, count: te.Scalar, most: te.Scalar, key: Key) 
 
 @frozen
 class _Heap:
-    """Keys and positions; each comes after those at twice its place plus one and plus two."""
+    """A max-heap of keys and positions."""
 
     b: te.Builder
     keys: te.Buffer
     positions: te.Buffer
 
     def sink(self, size: te.Expr, root: te.Expr, key: te.Expr, position: te.Expr) -> None:
-        """Put an element in the place of `root`, and let it sink below those that come later."""
+        """Replace the element at `root` and sift it down."""
         b, keys, positions = self.b, self.keys, self.positions
         hole = b.variable("int64", root, "hole")
         child = b.variable("int64", root * 2 + 1, "child")
@@ -229,7 +226,7 @@ class _Heap:
 
 
 def _after(key: te.Expr, position: te.Expr, other: te.Expr, other_position: te.Expr) -> te.Expr:
-    """Whether an element comes after another one."""
+    """Whether an element sorts after another one."""
     return (key > other) | (te.equal(key, other) & (position > other_position))
 
 
@@ -238,13 +235,12 @@ def _table(b: te.Builder, key: Key, shape: tuple[te.Scalar, ...]) -> tuple[te.Bu
     return b.local(dtype, shape, "keys"), b.local("int64", shape, "positions")
 
 
-# --- sorted already
+# --- binary search
 
 
 def lower_bound(b: te.Builder, count: te.Scalar, before: Callable[[te.Expr], te.Expr]) -> te.Expr:
-    """How many positions, from 0 on, `before` holds for, which holds for none after the first it
-    does not hold for."""
-    # halves what is left whatever is found: so many steps for every search, and no branch in them
+    """The number of leading positions for which `before` holds."""
+    # a branch-free binary search with a fixed number of steps
     base, left = b.variable("int64", 0, "base"), b.variable("int64", te.index(count), "left")
     with b.while_(left[()] > 0):
         half = b.let((left[()] + 1) // 2)

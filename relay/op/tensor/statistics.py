@@ -1,4 +1,4 @@
-"""Statistics that are made of other operators."""
+"""Statistics composed of other operators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def std(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> Call:
-    """The square root of the variance."""
+    """The standard deviation."""
     return sqrt(variance(data, axis, keepdims, exclude, unbiased))
 
 
@@ -38,10 +38,10 @@ def mean_variance(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> TupleWrapper:
-    """The mean and the mean square distance from it."""
+    """The mean and the variance."""
     kept = mean(data, axis, True, exclude)
     spread = variance(data, axis, keepdims, exclude, unbiased, with_mean=kept)
-    # the mean of what is left, axes of extent 1, only drops them
+    # the mean over axes of extent 1 removes them
     middle = kept if keepdims else mean(kept, axis, False, exclude)
     return TupleWrapper(Tuple((middle, spread)), 2)
 
@@ -53,7 +53,7 @@ def mean_std(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> TupleWrapper:
-    """The mean and the square root of the variance."""
+    """The mean and the standard deviation."""
     middle, spread = mean_variance(data, axis, keepdims, exclude, unbiased)
     return TupleWrapper(Tuple((middle, sqrt(spread))), 2)
 
@@ -66,8 +66,8 @@ def logsumexp(data: Expr, axis: Axes, keepdims: bool = False) -> Call:
 
 
 def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None = None) -> Call:
-    """The sums of the rows of data that have the same number in `segment_ids`, in the order of
-    those numbers. There are `num_segments` sums, or as many as the greatest number asks for."""
+    """The sums of the rows of data with the same segment id. There are `num_segments` sums, or as
+    many as the largest id requires."""
     count: Expr
     if num_segments is None:
         count = add(max_(segment_ids), cast_like(as_tensor(1), segment_ids))

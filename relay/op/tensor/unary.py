@@ -1,4 +1,4 @@
-"""One tensor in, one of the same shape out, element by element."""
+"""Elementwise functions of one tensor."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _unary(
 
 
 def _function(name: str) -> Function:
-    """The function of mathematics of that name."""
+    """The mathematical function of that name."""
     return lambda data: te.call(name, data)
 
 
@@ -73,7 +73,7 @@ def _float(
     high: float = 2.0,
     **facts: Unpack[Facts],
 ) -> OpDef:
-    """A function of the reals; [low, high) is a part of its domain."""
+    """A function of floats; [low, high) is part of its domain."""
     samples = (
         sample((2, 3), low=low, high=high),
         sample((), dtype="float64", low=low, high=high),
@@ -100,7 +100,7 @@ def _numeric(
 
 def _test(name: str, doc: str, reference: Any) -> OpDef:
     def scalar(data: te.Expr) -> te.Expr:
-        # an integer is finite, and nothing else
+        # integers are finite
         return te.call(name, data) if is_float(data) else te.const(name == "isfinite", "bool")
 
     values = np.array([[1.0, np.nan, -np.inf], [0.0, np.inf, -3.5]], "float32")
@@ -153,7 +153,7 @@ rsqrt = _float(
 
 
 def _sigmoid(data: np.ndarray) -> Any:
-    # exp never overflows here, so small results keep their precision
+    # without overflow of exp
     return np.exp(np.minimum(data, 0)) / (1 + np.exp(-np.abs(data)))
 
 
@@ -257,7 +257,7 @@ sign: OpDef = _numeric(
 
 
 def _rounding(name: str, doc: str, function: Any) -> OpDef:
-    """Rounding, which leaves integers alone."""
+    """Rounding, which is the identity on integers."""
     return _numeric(
         name,
         doc,
@@ -267,12 +267,12 @@ def _rounding(name: str, doc: str, function: Any) -> OpDef:
     )
 
 
-floor = _rounding("floor", "The largest whole number <= data.", np.floor)
-ceil = _rounding("ceil", "The smallest whole number >= data.", np.ceil)
-trunc = _rounding("trunc", "data without its fraction.", np.trunc)
-round_ = _rounding("round", "The nearest whole number; halves go to the even one.", np.rint)
+floor = _rounding("floor", "The largest integer <= data.", np.floor)
+ceil = _rounding("ceil", "The smallest integer >= data.", np.ceil)
+trunc = _rounding("trunc", "data truncated to an integer.", np.trunc)
+round_ = _rounding("round", "The nearest integer, ties to even.", np.rint)
 
-# --- bits and truth ----------------------------------------------------------------------------
+# --- bits and bools ----------------------------------------------------------------------------
 
 isnan = _test("isnan", "Whether an element is NaN.", np.isnan)
 isinf = _test("isinf", "Whether an element is infinite, of either sign.", np.isinf)
@@ -362,7 +362,7 @@ def _clip_element(data: te.Expr, a_min: float, a_max: float) -> te.Expr:
 
 
 def clip(a: Expr, a_min: float, a_max: float) -> Call:
-    """min(max(a, a_min), a_max), element by element; NaN stays NaN."""
+    """min(max(a, a_min), a_max), elementwise; NaN stays NaN."""
     return CLIP(a, a_min=a_min, a_max=a_max)
 
 

@@ -1,4 +1,4 @@
-"""Boxes as loops: what `relay.op.vision.boxes` says of arrays."""
+"""Loops of `relay.op.vision.boxes`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from relay import te
 from relay.immutable import frozen
 from relay.op.tensor.sort_loops import sort_key, sort_positions
 
-Box = Sequence[te.Expr]  # the lowest and the highest corner: four numbers
-At = Callable[[te.Expr], te.Expr]  # (number of a box) -> something of it
+Box = Sequence[te.Expr]  # lowest and highest corner: four numbers
+At = Callable[[te.Expr], te.Expr]  # (index of a box) -> a value
 
 
 def chosen(number: te.Expr, values: Sequence[float]) -> te.Expr:
-    """One of a few constants, in float64."""
+    """Select one of a few constants, in float64."""
     found: te.Expr = te.const(values[-1], "float64")
     for i in reversed(range(len(values) - 1)):
         found = te.select(te.equal(number, i), float(values[i]), found)
@@ -21,14 +21,14 @@ def chosen(number: te.Expr, values: Sequence[float]) -> te.Expr:
 
 
 def corners(values: Box) -> list[te.Expr]:
-    """A box that is given by two opposite corners, by its lowest and its highest one."""
+    """The lowest and highest corner of a box given by two opposite corners."""
     low = [te.minimum(values[i], values[i + 2]) for i in range(2)]
     high = [te.maximum(values[i], values[i + 2]) for i in range(2)]
     return [*low, *high]
 
 
 def overlap(box: Box, other: Box, pixel: float = 0.0) -> te.Expr:
-    """The area that two boxes share, divided by the area they cover."""
+    """The intersection over union (IoU) of two boxes."""
 
     def area(low: Box, high: Box) -> te.Expr:
         sides = [te.maximum(high[i] - low[i] + pixel, 0.0) for i in range(2)]
@@ -44,7 +44,7 @@ def overlap(box: Box, other: Box, pixel: float = 0.0) -> te.Expr:
 
 @frozen
 class Ranking:
-    """Some boxes in the order of their scores: how many, and which is at each rank."""
+    """Boxes sorted by score: their number, and the box at each rank."""
 
     count: te.Expr
     at: At
@@ -53,13 +53,13 @@ class Ranking:
 def by_score(
     b: te.Builder, count: te.Expr, capacity: te.Scalar, takes_part: At, score: At
 ) -> Ranking:
-    """The boxes that take part, the highest score first; of equal ones the first comes first."""
+    """The boxes that take part, in descending order of score; a stable sort."""
     found = b.local("int64", (capacity,), "found")
     number = b.variable("int64", 0, "number")
     with b.loop(count) as box, b.if_(takes_part(box)):
         b.store(found, number[()], box)
         b.store(number, (), number[()] + 1)
-    # of the negative score, so that NaN comes last
+    # by the negative score, so that NaN comes last
     order = sort_positions(
         b, number[()], lambda place: sort_key(-score(found[place])), capacity=capacity
     )
@@ -68,7 +68,7 @@ def by_score(
 
 @frozen
 class Kept:
-    """Ranks of the boxes that are kept: how many, and each."""
+    """The ranks of the kept boxes, and their number."""
 
     count: te.Expr
     ranks: te.Buffer
@@ -87,9 +87,9 @@ def best_boxes(
     group: At | None = None,
     pixel: float = 0.0,
 ) -> Kept:
-    """Of boxes that come in the order of their scores, those that no kept one suppresses.
+    """Non-maximum suppression of boxes sorted by score.
 
-    `suppresses` looks at an overlap; boxes of different groups let each other be. At most `most`
+    `suppresses` tests an IoU; boxes of different groups do not suppress each other. At most `most`
     are kept; negative is all.
     """
     parts = [*box(te.index(0)), *([] if group is None else [group(te.index(0))])]

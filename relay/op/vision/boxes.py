@@ -1,4 +1,4 @@
-"""Boxes: how much they overlap, and which ones to keep of those that show the same thing."""
+"""Overlaps and suppression of boxes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-# (the overlap of a box with others) -> which of these it suppresses
+# (IoU of a box with others) -> which of them it suppresses
 Suppresses = Callable[[np.ndarray], np.ndarray]
 
 
 def corners(boxes: np.ndarray) -> np.ndarray:
-    """Boxes (…, 4), given by two opposite corners, by their lowest and their highest one."""
+    """The lowest and highest corners of boxes (…, 4) given by two opposite corners."""
     first, second = boxes[..., :2], boxes[..., 2:]
     return np.concatenate((np.minimum(first, second), np.maximum(first, second)), -1)
 
 
 def overlap(box: np.ndarray, others: np.ndarray, pixel: float = 0.0) -> np.ndarray:
-    """The area that a box shares with each of the others, divided by the area the two cover.
+    """The intersection over union (IoU) of a box with each of the others.
 
-    Boxes go from their lowest to their highest corner. If these are pixels that belong to the box,
-    it is `pixel` = 1 longer than their distance. Two boxes without area do not overlap.
+    Boxes are (lowest, highest corner). If corners are inclusive pixels, `pixel` is 1 and added to
+    each side. Boxes without area do not overlap.
     """
 
     def area(low: np.ndarray, high: np.ndarray) -> Any:
@@ -37,7 +37,7 @@ def overlap(box: np.ndarray, others: np.ndarray, pixel: float = 0.0) -> np.ndarr
 
 
 def by_score(scores: np.ndarray) -> np.ndarray:
-    """Positions from the highest score to the lowest; of equal ones the first comes first."""
+    """Indices in descending order of score; a stable sort."""
     return np.argsort(-scores, kind="stable")
 
 
@@ -48,10 +48,10 @@ def best_boxes(
     classes: np.ndarray | None = None,
     pixel: float = 0.0,
 ) -> list[int]:
-    """Positions of the boxes to keep, of boxes that come in the order of their scores.
+    """Non-maximum suppression: the indices of the kept boxes, which come sorted by score.
 
-    Each box that is kept suppresses later ones of its class that overlap it too much. At most
-    `most` are kept; negative is all.
+    Each kept box suppresses later ones of its class that overlap it too much. At most `most` are
+    kept; negative is all.
     """
     alive = np.ones(len(boxes), bool)
     kept: list[int] = []

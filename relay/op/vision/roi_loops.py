@@ -1,4 +1,4 @@
-"""Regions of interest as loops: the computes of `relay.op.vision.roi`."""
+"""Loops of `relay.op.vision.roi`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from relay.op.loop_nest import nest, spread
 
 @frozen
 class Cell:
-    """A part of a region, for all channels at once. Lists have an entry for rows and columns."""
+    """A cell of a region, for all channels. Lists have an entry for rows and columns."""
 
     images: View
-    image: te.Expr  # the number of the one that the region is of
-    region: list[tuple[te.Expr, te.Expr]]  # from where to where, in elements
-    place: list[te.Expr]  # which cell of the region it is
+    image: te.Expr  # the image of the region
+    region: list[tuple[te.Expr, te.Expr]]  # start and end, in elements
+    place: list[te.Expr]  # index of the cell
     put: Callable[[te.Expr, te.Expr], None]  # (channel, value) stores the result
 
     @property
@@ -43,7 +43,7 @@ def _cell_by_cell(
     fill: Callable[[te.Builder, Cell], None],
     shift: float = 0.0,
 ) -> te.Tensor:
-    """The result whose cells `fill` writes; boxes are moved by `shift` towards the front."""
+    """The result, with cells written by `fill`; boxes are shifted by `shift`."""
     images = view(data, layout)
 
     def write(b: te.Builder, result: te.Buffer) -> None:
@@ -127,7 +127,7 @@ def roi_align(
         with b.loop(cell.channels) as c:
             if mode == "avg":
                 cell.put(c, totals[c] / number)
-            else:  # what lies outside reads 0
+            else:  # samples outside are 0
                 least = te.maximum(totals[c], 0.0)
                 cell.put(c, te.select(some, te.select(every, totals[c], least), 0.0))
 
@@ -138,32 +138,31 @@ def roi_align(
 def _samples(
     b: te.Builder, start: te.Expr, end: te.Expr, cells: int, ratio: int, aligned: bool
 ) -> tuple[te.Expr, te.Expr]:
-    """How many places are read in each cell along an axis, and how far apart they are."""
+    """The number of samples of each cell along an axis, and their distance."""
     length = b.let(end - start if aligned else te.maximum(end - start, 1.0))
     count = te.index(ratio)
     if ratio <= 0:
         each = te.minimum(length / float(cells), FAR)
         count = te.maximum(te.cast(te.call("ceil", each), "int64"), 0)
-    # of a region without end nothing is read
+    # an infinite region has no samples
     count = b.let(te.select(te.call("isfinite", length), count, 0))
     return count, b.let(length / te.cast(count * cells, "float64"))
 
 
-FAR = 1e15  # places: a region that large has none in data but at one end
+FAR = 1e15  # samples: a region that large has none in data except at one end
 
 
 def _place(
     start: te.Expr, count: te.Expr, step: te.Expr, cell: te.Expr, number: te.Expr
 ) -> te.Expr:
-    """Where a place of a cell is."""
+    """The position of a sample of a cell."""
     return start + (te.cast(cell * count + number, "float64") + 0.5) * step
 
 
 def _inside(
     b: te.Builder, start: te.Expr, count: te.Expr, step: te.Expr, cell: te.Expr, extent: te.Expr
 ) -> tuple[te.Expr, te.Expr]:
-    """From which place of a cell to which data is read: a region may be far larger than data, and
-    what is further outside than rounding may err reads 0."""
+    """The range of samples inside of data, up to rounding: a region may be far larger than data."""
     begin = b.let(_place(start, count, step, cell, te.index(0)))
     forward = b.let(te.every(step > 0.0, count > 0))
     most = te.cast(count, "float64")
@@ -180,7 +179,7 @@ def _inside(
 def _taps(
     b: te.Builder, place: te.Expr, extent: te.Expr, dtype: str
 ) -> list[tuple[te.Expr, te.Expr]]:
-    """The elements on both sides of a place, and their weights."""
+    """The elements on both sides of a position, and their weights."""
     place = b.let(place)
     inside = b.let(te.minimum(te.maximum(place, 0.0), te.cast(extent - 1, "float64")))
     low = b.let(te.cast(te.call("floor", inside), "int64"))
@@ -238,7 +237,7 @@ def roi_pool(
 def _bounds(
     b: te.Builder, start: te.Expr, end: te.Expr, cell: te.Expr, cells: int, extent: te.Expr
 ) -> tuple[te.Expr, te.Expr]:
-    """The first element of an axis that a cell covers, and how many it covers."""
+    """The first element of an axis that a cell covers, and their number."""
     first = b.let(_rounded(start))
     length = b.let(te.maximum(_rounded(end) - first + 1, 1))
     begin, stop = (
@@ -249,6 +248,6 @@ def _bounds(
 
 
 def _rounded(value: te.Expr) -> te.Expr:
-    """To the nearest whole number, halves away from zero."""
+    """Round to the nearest integer, ties away from zero."""
     size = te.call("floor", te.absolute(value) + 0.5)
     return te.cast(te.call("copysign", size, value), "int64")
