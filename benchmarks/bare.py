@@ -1,15 +1,15 @@
-"""Kernels written in LLVM IR and run by the native runtime, with no compiler and no model around.
+"""Micro-kernels in LLVM IR, run by the native runtime without the compiler.
 
     kernels = BareKernels(Target.host())
     fma = kernels.program("fma", threads=2, arguments=[2, steps])
     fma()
 
-They measure the machine and the runtime themselves:
+They measure the machine and the runtime:
 
-    fma       extent, steps           multiply-adds on registers: what one core can do at most
-    dot       extent, steps           the same of bytes, or of int16 where there is no VNNI
-    copy      extent, from, to, size  `size` bytes per turn, past the caches
-    read      extent, from, size, n   `size` bytes per turn, `n` times over: what caches can do
+    fma       extent, steps           multiply-adds on registers: the peak of a core
+    dot       extent, steps           dot products of int8, or of int16 without VNNI
+    copy      extent, from, to, size  `size` bytes per iteration, with nontemporal stores
+    read      extent, from, size, n   `size` bytes per iteration, `n` times: cache bandwidth
     regions   extent, repeat, work    parallel loops whose body counts to `work`
     nothing                           a call and a return
 """
@@ -31,7 +31,7 @@ BODY = "(ptr %context, ptr %closure, i64 %begin, i64 %end, i64 %worker)"
 
 
 def _loop(name: str, steps: str, head: str, body: str) -> str:
-    """The blocks of a loop `%i` from 0 to `steps`, which is more than 0."""
+    """The basic blocks of a loop `%i` from 0 to a positive `steps`."""
     return f"""
   br label %{name}
 {name}:
@@ -43,7 +43,7 @@ done:"""
 
 
 def _kernel(name: str, body: str) -> str:
-    """A kernel that is one parallel loop: its extent is the first argument."""
+    """A kernel of one parallel loop, whose extent is the first argument."""
     return f"""
 define i32 @{name}(ptr %context, ptr %args) {{
   %extent = load i64, ptr %args
@@ -60,7 +60,7 @@ def lanes(target: Target) -> int:
 
 
 def accumulators(target: Target) -> int:
-    """Enough to hide the latency of a multiply-add, few enough to stay in registers."""
+    """Independent accumulators: enough to hide the FMA latency, few enough for the registers."""
     return 24 if target.vector_registers == 32 else 12
 
 
@@ -72,8 +72,8 @@ def flops(target: Target, steps: int, threads: int) -> int:
 def _chains(
     name: str, element: str, target: Target, step: Callable[[int], str], more: str = ""
 ) -> str:
-    """A kernel of independent chains: `step` makes `%bk` of `%ak`, `%x` and `%y`, vectors that
-    nobody knows beforehand. `more` comes before the loop."""
+    """A kernel of independent dependency chains. `step` computes `%bk` from `%ak` and the run-time
+    vectors `%x` and `%y`; `more` is inserted before the loop."""
     width, count = lanes(target), accumulators(target)
     vector = f"<{width} x {element}>"
     add, number, other, first = {
@@ -104,7 +104,7 @@ entry:
 
 
 def _used(vector: str, add: str, count: int) -> str:
-    """`%s0` and all `%bk` go somewhere, so that none is left out."""
+    """Sum and store `%s0` and all `%bk`, so that none is dead code."""
     sums = "".join(f"  %s{k + 1} = {add} {vector} %s{k}, %b{k}\n" for k in range(count))
     return f"""{sums}
   %out = alloca {vector}
@@ -125,7 +125,7 @@ def fma_text(target: Target) -> str:
 
 
 def dot_bytes(target: Target) -> int:
-    """How many products of integers a lane sums at once."""
+    """Integer products that a lane sums per instruction."""
     return 4 if target.has_vnni else 2
 
 
@@ -135,7 +135,7 @@ def integer_operations(target: Target, steps: int, threads: int) -> int:
 
 
 def dot_text(target: Target) -> str:
-    """Sums of products of integers; on machines other than x86-64, nothing worth a comparison."""
+    """Integer dot products; other machines than x86-64 use plain multiply and add."""
     width, each = lanes(target), dot_bytes(target)
     vector, factors = f"<{width} x i32>", f"<{width * each} x i{32 // each}>"
     pairs = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[width]
@@ -147,7 +147,7 @@ def dot_text(target: Target) -> str:
             given = f"{vector} %a{k}, {factors} %p, {factors} %q"
             name = f"llvm.x86.avx512.vpdpbusd.{32 * width}"
             return f"  %b{k} = call {vector} @{name}({given})\n"
-        # the factor changes with the sum: otherwise the product would be computed once
+        # the factor depends on the sum, or the product would be hoisted out of the loop
         return f"""  %f{k} = bitcast {vector} %a{k} to {factors}
   %m{k} = call {vector} @llvm.x86.{pairs}({factors} %p, {factors} %f{k})
   %b{k} = add {vector} %m{k}, %y
@@ -202,7 +202,7 @@ def read_text(target: Target) -> str:
         body += f"  %p{k} = getelementptr i8, ptr %here, i64 {k * size}\n"
         body += f"  %v{k} = load {vector}, ptr %p{k}, align {size}\n"
         body += f"  %b{k} = or {vector} %a{k}, %v{k}\n"
-    # from the end back to the beginning, without a loop in a loop
+    # wrap around at the end instead of nesting loops
     body += f"""  %behind = add i64 %at, {READS * size}
   %inside = icmp ult i64 %behind, %bytes
   %at.next = select i1 %inside, i64 %behind, i64 0
@@ -280,11 +280,11 @@ def texts(target: Target) -> list[str]:
 
 
 class Program:
-    """One kernel in memory the way the runtime wants it; called without arguments."""
+    """A loaded kernel with its argument block; call it without arguments."""
 
     def __init__(self, library: Library, kernel: str, threads: int, arguments: Sequence[int]):
-        self.library = library  # addresses keep nothing alive
-        self.memory: np.ndarray | None = None  # what else they lead to
+        self.library = library  # addresses do not keep arrays alive
+        self.memory: np.ndarray | None = None  # other objects the addresses point into
         self.frame = np.array(arguments or [0], np.int64)
         self.indices = np.arange(len(arguments), dtype=np.int32)
         self.table = np.array(
@@ -304,7 +304,7 @@ def _steps(work: int, each: int) -> int:
 
 
 class BareKernels:
-    """All of them, compiled and loaded."""
+    """All kernels, compiled and loaded."""
 
     def __init__(self, target: Target) -> None:
         from llvmlite import binding
@@ -318,19 +318,19 @@ class BareKernels:
         return Program(self.library, kernel, threads, arguments)
 
     def peak(self, threads: int, work: int = SHORT) -> tuple[Program, int]:
-        """Multiply-adds on every thread, about `work` floating-point operations, and how many that
-        is: what is measured beside it should take as long, so that both are disturbed alike."""
+        """An `fma` program of about `work` floating-point operations on all threads, and the exact
+        number. Choose `work` so that it runs as long as what it is compared with."""
         steps = _steps(work, flops(self.target, 1, threads))
         return self.program("fma", threads, [threads, steps]), flops(self.target, steps, threads)
 
     def integer_peak(self, threads: int, work: int = SHORT) -> tuple[Program, int]:
-        """The same of products of integers."""
+        """The same for `dot`."""
         steps = _steps(work, integer_operations(self.target, 1, threads))
         dot = self.program("dot", threads, [threads, steps])
         return dot, integer_operations(self.target, steps, threads)
 
     def copy(self, threads: int, source: np.ndarray, result: np.ndarray) -> Program:
-        """A copy of a large array, in some turns for every thread."""
+        """A copy of a large array, in several iterations per thread."""
         turns = 16 * threads
         addresses = [source.ctypes.data, result.ctypes.data]
         if addresses[1] % 64 or source.nbytes % (64 * turns):
@@ -338,7 +338,7 @@ class BareKernels:
         return self.program("copy", threads, [turns, *addresses, source.nbytes // turns])
 
     def read(self, threads: int, size: int) -> tuple[Program, int]:
-        """About as many bytes as given, again and again on every thread, and how many in all."""
+        """A program that reads about so many bytes repeatedly on every thread, and the total."""
         unit = READS * self.target.vector_bits // 8
         size = -(-size // unit) * unit
         memory = np.ones(threads * size + 64, np.uint8)

@@ -1,4 +1,4 @@
-"""Bars in groups as an SVG picture, written by hand: nothing has to be installed to see results."""
+"""A grouped bar chart as SVG, without dependencies."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-COLOURS = ("#9aa5b1", "#4c78a8", "#72b7b2", "#54a24b", "#eeca3b", "#f58518", "#e45756", "#b279a2")
+COLORS = ("#9aa5b1", "#4c78a8", "#72b7b2", "#54a24b", "#eeca3b", "#f58518", "#e45756", "#b279a2")
 BAR, GAP, LEFT, TOP, HEIGHT = 22, 30, 60, 60, 300
 
 
 def write_bars(
     file: Path, title: str, unit: str, steps: Sequence[str], groups: Mapping[str, Sequence[float]]
 ) -> None:
-    """A picture: every entry of `groups` is a group of bars, one for each of the `steps`."""
+    """The chart: one group of bars per entry of `groups`, one bar per step."""
     highest = max(max(values) for values in groups.values())
     tick = next(t for t in (0.25, 0.5, 1, 2, 5, 10, 20, 50, 100) if highest / t <= 8 or t == 100)
     scale = HEIGHT / (tick * (int(highest / tick) + 1))
@@ -39,10 +39,10 @@ def write_bars(
     for name, values in groups.items():
         for position, value in enumerate(values):
             left, high = x + position * BAR, value * scale
-            colour = COLOURS[position % len(COLOURS)]
+            color = COLORS[position % len(COLORS)]
             lines.append(
                 f'<rect x="{left:.1f}" y="{floor - high:.1f}" width="{BAR - 3}" '
-                f'height="{high:.1f}" fill="{colour}"/>'
+                f'height="{high:.1f}" fill="{color}"/>'
             )
             lines.append(
                 f'<text x="{left + BAR / 2 - 1:.1f}" y="{floor - high - 3:.1f}" font-size="9" '
@@ -56,7 +56,7 @@ def write_bars(
     for position, step in enumerate(steps):
         column, line = position % 2, position // 2
         left, y = LEFT + column * (wide - LEFT) / 2, floor + 40 + 20 * line
-        colour = COLOURS[position % len(COLOURS)]
-        lines.append(f'<rect x="{left:.1f}" y="{y - 10}" width="12" height="12" fill="{colour}"/>')
+        color = COLORS[position % len(COLORS)]
+        lines.append(f'<rect x="{left:.1f}" y="{y - 10}" width="12" height="12" fill="{color}"/>')
         lines.append(f'<text x="{left + 18:.1f}" y="{y}">{escape(step)}</text>')
     file.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")

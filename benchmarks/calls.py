@@ -1,15 +1,14 @@
-"""What it costs to get into compiled code: a call, a parallel loop, a thread that slept.
+"""The overhead of calls, parallel loops and waking threads.
 
     python benchmarks/calls.py                       everything
     python benchmarks/calls.py --threads 4           parallel loops over four threads
     python benchmarks/calls.py --models call,region  some: call, bare, region, memory
     python benchmarks/calls.py --json out.json       records besides the tables
 
-Calls stand beside what other libraries take for their smallest operation, measured in turns.
-Parallel loops have no peer that can be asked: loops without work are compared with the limit we set
-ourselves, loops with work with the same work done by one thread. Where minimum, median and 90th
-percentile are shown, the first says what the code costs, the last what a machine with other work
-to do makes of it.
+Calls are compared with the smallest operations of other libraries, measured in turns. Empty
+parallel loops are compared with a limit of our own, and loops with work with the same work on one
+thread. Of minimum, median and 90th percentile, the minimum is the cost of the code and the last
+includes interference by other processes.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def measure_call(run: Run) -> None:
 
 
 def measure_bare(run: Run) -> None:
-    """An empty kernel, without an executable around it."""
+    """An empty kernel called without an executable."""
     kernels = BareKernels(Target.host())
     program = kernels.program("nothing", 1, [])
     call, address = runtime().call, program.request.address
@@ -87,7 +86,7 @@ def measure_bare(run: Run) -> None:
 
 
 def measure_region(run: Run) -> None:
-    """Parallel loops: hot, and over threads that sleep."""
+    """Parallel loops over spinning and over sleeping threads."""
     kernels = BareKernels(Target.host())
     threads, report = run.threads, run.report
     some, few = (3, 2) if run.quick else (200, 60)
@@ -117,7 +116,7 @@ def measure_region(run: Run) -> None:
 
 
 def resident() -> int:
-    """Bytes of memory this process occupies."""
+    """The resident memory of this process in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) * 1024
@@ -125,7 +124,7 @@ def resident() -> int:
 
 
 def measure_memory(run: Run) -> None:
-    """100,000 calls: the memory of the process before and after."""
+    """Memory growth of the process over 100,000 calls."""
     calls = 1_000 if run.quick else 100_000
     exe = one_operator(10_000)
     x = np.random.default_rng(0).standard_normal(10_000, np.float32)

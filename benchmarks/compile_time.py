@@ -1,16 +1,14 @@
-"""How long models take to compile, to save and to load, and where the time goes.
+"""Time to compile, save and load models, by stage.
 
     python benchmarks/compile_time.py                       ResNet-18 and 50, MobileNet
     python benchmarks/compile_time.py --models resnet-18    one of them
     python benchmarks/compile_time.py --json out.json       records besides the tables
 
-Every compilation is a process of its own. A cold one has an empty cache, one of kernels the cache
-that the cold one left, a warm one a cache in which the whole program is, a loading one an empty
-cache and the file that was saved. The package's byte code is there already, as it is where a
-package was installed. What it takes to start Python and to make the
-model is not counted; importing the compiler stands apart. Besides the time that passes, the
-processor time of the process and of those it starts is shown, which counts only the work. Nothing
-here has a peer.
+Every compilation runs in its own process: `cold` with an empty cache, `kernels` with the kernels
+that the cold run cached, `warm` with the whole program cached, `load` with an empty cache and the
+saved file. Byte code of the package is compiled beforehand, as after installation. Starting Python
+and building the model are not counted; imports are listed separately. The processor time, child
+processes included, is shown besides the wall time. There are no peers.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ Stages = dict[str, tuple[float, float]]  # wall and processor time
 
 
 class Clock:
-    """Times of stages one after another."""
+    """Wall and processor time of consecutive stages."""
 
     def __init__(self) -> None:
         self.stages: Stages = {}
@@ -55,7 +53,7 @@ class Clock:
 
 
 def write_byte_code(name: str, small: bool, file: str) -> dict[str, Any]:
-    """Import what the other tasks import, for the first time."""
+    """Import everything that the other tasks import, for the first time."""
     from zoo import network
 
     from relay import driver
@@ -67,11 +65,11 @@ def write_byte_code(name: str, small: bool, file: str) -> dict[str, Any]:
 
 
 def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
-    """What `relay.compile` does, stage by stage; the executable is saved to `file`."""
-    from zoo import network, picture
+    """The stages of `relay.compile`, timed; the executable is saved to `file`."""
+    from zoo import example_input, network
 
     module, params = network(name, small=small)
-    x = picture(module)
+    x = example_input(module)
     clock = Clock()
     from relay import tree
     from relay.cache import Cache
@@ -112,7 +110,7 @@ def compile_in_stages(name: str, small: bool, file: str) -> dict[str, Any]:
 
 
 def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
-    """Every kernel made by this process alone: lowering apart from LLVM."""
+    """Compile every kernel in this process, timing lowering and LLVM separately."""
     from zoo import network
 
     from relay.lower.kernel import Options
@@ -139,10 +137,10 @@ def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
 
 def compile_at_once(name: str, small: bool, file: str) -> dict[str, Any]:
     """`relay.compile` itself."""
-    from zoo import network, picture
+    from zoo import example_input, network
 
     module, params = network(name, small=small)
-    x = picture(module)
+    x = example_input(module)
     clock = Clock()
     import relay
 
@@ -154,7 +152,7 @@ def compile_at_once(name: str, small: bool, file: str) -> dict[str, Any]:
 
 
 def load_file(name: str, small: bool, file: str) -> dict[str, Any]:
-    """`relay.load` of what was saved; `import relay` counts apart."""
+    """Time `relay.load` of the saved file, and `import relay` separately."""
     clock = Clock()
     import relay
 
@@ -178,7 +176,7 @@ TASKS: dict[str, Callable[[str, bool, str], dict[str, Any]]] = {
 def in_process(
     task: Callable[[str, bool, str], dict[str, Any]], run: Run, name: str, file: str, cache: Path
 ) -> dict[str, Any]:
-    """What a task gives in a fresh process that uses a cache."""
+    """Run a task in a fresh process with a cache folder and return its result."""
     request = json.dumps([task.__name__, name, run.quick, file])
     byte_code = {"PYTHONPYCACHEPREFIX": f"{file}.pyc", "PYTHONDONTWRITEBYTECODE": ""}
     environment = os.environ | {"RELAY_CACHE_DIR": str(cache)} | byte_code
@@ -197,7 +195,7 @@ def in_process(
 
 
 def measure(run: Run, name: str) -> None:
-    """Cold, with kernels, warm, and from a file."""
+    """A row per stage: cold, with cached kernels, warm, and from a file."""
     limited = name == "resnet-18" and not run.quick
     repeat = 1 if run.quick else 3
     print(f"\n--- {name}")
@@ -236,7 +234,7 @@ def measure(run: Run, name: str) -> None:
 def measure_warm(
     run: Run, name: str, file: str, cache: Path, repeat: int, *, limited: bool
 ) -> None:
-    """`relay.compile` of what was compiled before."""
+    """`relay.compile` of a model in the cache."""
     in_process(compile_at_once, run, name, file, cache)
     found = [in_process(compile_at_once, run, name, file, cache) for _ in range(repeat)]
     times = [one["stages"]["compile"] for one in found]
@@ -260,7 +258,7 @@ def print_stages(label: str, stages: Stages) -> None:
 
 
 def measure_kernels(run: Run, name: str, file: str, cache: Path) -> None:
-    """What one process needs for the kernels alone."""
+    """The time of one process for the kernels alone."""
     found = in_process(make_kernels, run, name, file, cache)
     (lower, lower_cpu), (llvm, llvm_cpu) = (found["stages"][s] for s in ("lowering", "LLVM"))
     print(
@@ -274,7 +272,7 @@ def measure_kernels(run: Run, name: str, file: str, cache: Path) -> None:
 
 
 def measure_file(run: Run, name: str, file: str, folder: Path, repeat: int) -> None:
-    """Loading what was saved, with a cache that does not exist."""
+    """Load the saved file with an empty cache."""
     loaded = [in_process(load_file, run, name, file, folder / f"none-{i}") for i in range(repeat)]
     best = min(loaded, key=lambda one: one["stages"]["load"][0])
     wall, cpu = best["stages"]["load"]
@@ -289,7 +287,7 @@ def measure_file(run: Run, name: str, file: str, folder: Path, repeat: int) -> N
 
 
 def measure_parts(run: Run) -> None:
-    """The runtime's own code, and linking."""
+    """Compile the runtime's own code, and link objects."""
     from relay.native.runtime import runtime_object
     from relay.target import Target
     from relay.target.llvm.compile import compile_module

@@ -1,12 +1,12 @@
-"""How fast the compiler itself is: inference, its memory, depth, and the cost of `import relay`.
+"""Speed of the compiler: type inference, its memory, deep programs, and `import relay`.
 
     python benchmarks/compiler.py                     everything
     python benchmarks/compiler.py --models depth      one: import, inference, incremental, depth
     python benchmarks/compiler.py --json out.json     records besides the tables
 
-Nothing here has a peer: these are costs of our own, and what is shown is how they grow. A program
-of n nodes is built as a call chain (relu(relu(…))), a let chain, and a graph in which every node is
-used twice; times per node should not depend on n.
+There are no peers; the tables show how costs grow. A program of n nodes is a call chain
+(relu(relu(…))), a let chain, or a graph in which every node is used twice; the time per node should
+not depend on n.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ReluToLeakyRelu(relay.ExprMutator):
 
 
 def measure_import(run: Run) -> None:
-    """`import relay` in a fresh process, less an empty process."""
+    """Time of `import relay` in a fresh process, less that of an empty process."""
     repeat = 1 if run.quick else 9
 
     def start(code: str) -> float:
@@ -117,7 +117,7 @@ def measure_import(run: Run) -> None:
 
 
 def measure_inference(run: Run) -> None:
-    """A graph of 10,000 calls, inferred, and inferred again."""
+    """Infer the types of 10,000 calls, then again."""
     layers = 25 if run.quick else 2_500
     x, w = relay.var("x", shape=(8, 16)), relay.var("w", shape=(16, 16))
     body: relay.Expr = x
@@ -135,7 +135,7 @@ def measure_inference(run: Run) -> None:
 
 
 def measure_incremental(run: Run) -> None:
-    """One of 100 functions changes: what is inferred again."""
+    """Change one of 100 functions and infer again."""
 
     def function(i: int) -> relay.Function:
         x = relay.var("x", "float32")

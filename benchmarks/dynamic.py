@@ -1,4 +1,4 @@
-"""Programs that loop, recurse and build data, beside their peers.
+"""Programs with loops, recursion and data structures, compared with peers.
 
     python benchmarks/dynamic.py                         everything, on one thread
     python benchmarks/dynamic.py --threads 2             on one and on two
@@ -6,13 +6,12 @@
     python benchmarks/dynamic.py --torch-compile         with torch.compile as another peer
     python benchmarks/dynamic.py --json out.json         records besides the table
 
-A call is what a user calls: data of Python goes in and comes out, the time to convert it counts.
-Weights are the same everywhere; results are compared with float64. Compilation starts with an empty
-cache.
+A call takes and returns Python data; converting it counts. Weights are the same everywhere; results
+are compared with float64. Compilation starts with an empty cache.
 
-A step (a node of a tree, a symbol) cannot take less time than reading the weights it needs. So its
-time stands beside that floor: the bytes of weights a step reads, at the speed at which a loop of
-loads reads over and over as many bytes as the steps do, in the same turns.
+A step (a node of a tree, a symbol) takes at least as long as reading its weights. So the time of a
+step is shown relative to that floor: the bytes of weights it reads, divided by the bandwidth of a
+loop that reads the same working set, measured in the same turns.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ Workload = tuple[relay.IRModule, dict[str, nd.NDArray]]
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a measured call: how many, what they are, and the weights they read."""
+    """The steps of a call: their number, their name, and the weights they read."""
 
     count: int
     what: str
-    read: int  # bytes, in all steps together
-    again: int  # bytes, of the weights that step after step reads
+    read: int  # bytes in all steps
+    again: int  # bytes of the weights that every step reads
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """At least so many times as fast as the fastest of these peers; of all, when none are named."""
+    """The required speedup over the fastest of these peers, or of all."""
 
     least: float
     peers: tuple[str, ...] = ()
@@ -61,7 +60,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured: a call of ours, those of peers, and what is known about them."""
+    """A measurement: our call, those of the peers, and their properties."""
 
     name: str
     relay: Candidate
@@ -106,7 +105,7 @@ def measure(run: Run, threads: int, case: Case) -> None:
 
 
 def limit(run: Run, threads: int, case: Case, times: Mapping[str, Times], found: Record) -> None:
-    """By processor time where one thread computes: other programs do not count then."""
+    """Check the required speedup, by processor time where one thread computes."""
     assert case.wanted is not None
     names = case.wanted.peers or tuple(case.peers)
     best = min(names, key=lambda name: _seconds(times[name]))
@@ -122,7 +121,7 @@ def _seconds(times: Times) -> float:
 
 
 def compiled(workload: Workload, threads: int) -> tuple[Any, float]:
-    """The program, and the seconds it took to compile it with an empty cache."""
+    """The executable, and the seconds to compile it with an empty cache."""
     module, params = workload
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -131,7 +130,7 @@ def compiled(workload: Workload, threads: int) -> tuple[Any, float]:
 
 
 def scrambled(workload: Workload) -> Workload:
-    """With biases other than 0, so that none can be left out without being noticed."""
+    """Random nonzero biases, so that a missing bias changes the result."""
     module, params = workload
     random = np.random.default_rng(1)
     changed = {
@@ -154,7 +153,7 @@ def normal(random: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def random_tree(random: np.random.Generator, nodes: int, inputs: int) -> Rose:
-    """A tree of that many nodes, in which each but the first hangs on a random one before it."""
+    """A tree of so many nodes, each attached to a random earlier one."""
     below: list[list[int]] = [[] for _ in range(nodes)]
     for node in range(1, nodes):
         below[random.integers(node)].append(node)
@@ -178,7 +177,7 @@ def count(tree: Rose) -> tuple[int, int]:
 
 
 def measure_tree_lstm(run: Run, torch_compile: bool) -> None:
-    """Child-sum, 300 values and 150 states a node, trees of 10 to 60 nodes, one after the other."""
+    """Child-sum tree LSTM, 300 values and 150 states per node, trees of 10 to 60 nodes."""
     inputs, hidden, sizes = (20, 10, [10]) if run.quick else (300, 150, range(10, 61, 10))
     workload = scrambled(tree_lstm.get_workload(inputs, hidden))
     params, weights = workload[1], peers.weights_of(workload[1])
@@ -190,8 +189,8 @@ def measure_tree_lstm(run: Run, torch_compile: bool) -> None:
     inner = ("h2h_weight", "forget_i2h_weight", "forget_bias")
     read += (nodes - leaves) * nbytes(params, *inner)
     read += (nodes - len(trees)) * nbytes(params, "forget_h2h_weight")
-    judge = peers.tree_lstm(peers.widened(weights))
-    expected = [judge(peers.with_tensors(tree, torch.float64)) for tree in trees]
+    oracle = peers.tree_lstm(peers.widened(weights))
+    expected = [oracle(peers.with_tensors(tree, torch.float64)) for tree in trees]
     notes = ["TorchScript cannot run it: a function in it must not call itself"]
     if torch_compile:
         notes.append(_graphs_of_trees(weights, given))
@@ -227,7 +226,7 @@ def _all(f: Callable[[Rose], Any], trees: Sequence[Rose]) -> list[Any]:
 
 
 def _graphs_of_trees(weights: peers.Weights, trees: Sequence[Rose]) -> str:
-    """How many graphs torch.compile makes of some trees, seen without compiling them."""
+    """The number of graphs torch.compile makes of some trees, without compiling them."""
     graphs = 0
 
     def kept(module: torch.fx.GraphModule, _: Any) -> Any:
@@ -250,7 +249,7 @@ def _graphs_of_trees(weights: peers.Weights, trees: Sequence[Rose]) -> str:
 
 
 def measure_char_rnn(run: Run, torch_compile: bool) -> None:
-    """Names, symbol by symbol and at most 20, for 8 first letters; the loop is in the program."""
+    """Names of at most 20 symbols for 8 first letters; the loop is in the program."""
     for hidden in (16,) if run.quick else (16, 128):
         _measure_char_rnn(run, hidden, torch_compile)
 
@@ -264,8 +263,8 @@ def _measure_char_rnn(run: Run, hidden: int, torch_compile: bool) -> None:
         for first in range(26, 52, 13 if run.quick else 3)
     ][:8]
     given = [(first, kind, torch.from_numpy(noise)) for first, kind, noise in names]
-    judge = peers.char_rnn_as_published(peers.widened(weights))
-    expected = [judge(first, kind, noise.double()) for first, kind, noise in given]
+    oracle = peers.char_rnn_as_published(peers.widened(weights))
+    expected = [oracle(first, kind, noise.double()) for first, kind, noise in given]
     steps = sum(min(len(name), 20) for name in expected)
     again = nbytes(params, "state_weight", "output_weight", "output_bias")
     row = 4 * weights["symbol_weight"].shape[1]
@@ -334,8 +333,8 @@ def _measure_sequence(
     data = normal(random, steps, 1, inputs)
     start = [normal(random, 1, hidden) for _ in range(states)]
     given = [torch.from_numpy(x) for x in (data, *(x[None] for x in start))]
-    judge = peers.Recurrent(kind, peers.widened(weights))
-    expected = judge(*(x.double() for x in given))
+    oracle = peers.Recurrent(kind, peers.widened(weights))
+    expected = oracle(*(x.double() for x in given))
     wide = expected if states > 1 else (expected,)
     again = nbytes(params, *(name for name in params if name.startswith("h2h")))
     for threads in run.counts:
@@ -389,7 +388,7 @@ def measure_lstm(run: Run, torch_compile: bool) -> None:
 
 
 def measure_beam_search(run: Run, torch_compile: bool) -> None:
-    """The 4 best sequences of 40 symbols, of at most 20, over 32 states."""
+    """The 4 best sequences over 40 symbols, at most 20 steps, 32 states."""
     beam, most = 4, 3 if run.quick else 20
     workload = scrambled(beam_search.get_workload(beam))
     params, weights = workload[1], peers.weights_of(workload[1])

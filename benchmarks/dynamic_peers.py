@@ -1,11 +1,10 @@
-"""The networks that loop and recurse, as users of other frameworks have them.
+"""Networks with loops and recursion, as users of other frameworks write them.
 
-    run = tree_lstm(weights)                      weights: tensors of PyTorch by their Relay names
+    run = tree_lstm(weights)                      weights: PyTorch tensors by their Relay names
     state, cell = run(tree)
 
-Everything is written for speed as far as PyTorch's users go: weights of gates behind each other,
-a bias added by the product, no modules whose attributes are looked up, in inference mode. With
-weights of float64 the same functions say what is right.
+They are written for speed: concatenated gate weights, fused bias, no module attributes, inference
+mode. With float64 weights the same functions are the oracle.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ def widened(weights: Weights) -> dict[str, Tensor]:
 
 
 def with_tensors(tree: Rose, kind: torch.dtype = torch.float32) -> Rose:
-    """The tree with tensors of PyTorch for its arrays."""
+    """The tree with PyTorch tensors instead of arrays."""
     value = torch.from_numpy(tree.value).to(kind)
     return Rose(value, [with_tensors(child, kind) for child in tree.children])
 
 
 def tree_lstm(weights: Weights) -> Callable[[Rose], States]:
-    """Node after node, a product for all gates that take a node's value."""
+    """One node at a time, one product for all gates."""
     weight, bias, finish = _tree_parts(weights)
     leaf_weight, leaf_bias = weights["i2h_weight"], weights["bias"]
 
@@ -61,7 +60,7 @@ def tree_lstm(weights: Weights) -> Callable[[Rose], States]:
 
 
 def tree_lstm_values_first(weights: Weights) -> Callable[[Rose], States]:
-    """One product for the values of all nodes, then node after node."""
+    """One product for the values of all nodes, then one node at a time."""
     weight, bias, finish = _tree_parts(weights)
 
     def gather(tree: Rose, values: list[Tensor]) -> None:
@@ -113,8 +112,8 @@ def _tree_parts(weights: Weights) -> tuple[Tensor, Tensor, Callable[..., States]
 
 
 def char_rnn(weights: Weights) -> Callable[[int, int, Tensor], list[int]]:
-    """The network with all that our program does before and in its loop: a category's row and the
-    bias are added once, a symbol chooses a row, the two layers over the state are one."""
+    """The network with the optimizations of our program: the row of the category and the bias are
+    added once, a symbol selects a row, the two layers over the state are one."""
     table, of_state = weights["symbol_weight"], weights["state_weight"].T
     of_both, bias = weights["output_weight"].T, weights["output_bias"]
     hidden, end = len(of_state), len(bias) - 1
@@ -136,7 +135,7 @@ def char_rnn(weights: Weights) -> Callable[[int, int, Tensor], list[int]]:
 
 
 def char_rnn_as_published(weights: Weights) -> Callable[[int, int, Tensor], list[int]]:
-    """The network as PyTorch's tutorial has it: inputs side by side that are 1 in one place."""
+    """The network of the PyTorch tutorial, with concatenated one-hot inputs."""
     symbols, both = weights["symbol_weight"].shape
     hidden = both - symbols
     parts = [weights["category_weight"].T, weights["symbol_weight"].T, weights["state_weight"]]
@@ -164,7 +163,7 @@ def char_rnn_as_published(weights: Weights) -> Callable[[int, int, Tensor], list
 
 
 class CharRNN(torch.nn.Module):
-    """`char_rnn` for TorchScript: the loop is compiled with the network."""
+    """`char_rnn` in TorchScript, which compiles the loop too."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
@@ -194,13 +193,13 @@ class CharRNN(torch.nn.Module):
 
 def scripted_char_rnn(weights: Weights) -> Callable[[int, int, Tensor], list[int]]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # deprecated, and still what runs without a C++ compiler
+        warnings.simplefilter("ignore")  # deprecated, but runs without a C++ compiler
         scripted = torch.jit.freeze(torch.jit.script(CharRNN(weights).eval()))
     return partial(scripted)
 
 
 def char_rnn_compiled_step(weights: Weights) -> Callable[[int, int, Tensor], list[int]]:
-    """A step compiled by inductor, in a loop of Python."""
+    """A step compiled by inductor, in a Python loop."""
     table, of_state = weights["symbol_weight"], weights["state_weight"].T
     of_both, bias = weights["output_weight"].T, weights["output_bias"]
     hidden, end = len(of_state), len(bias) - 1
@@ -252,19 +251,19 @@ class Recurrent(torch.nn.Module):
 def recurrent(
     kind: type[torch.nn.RNNBase], weights: Weights, inputs: Sequence[Tensor], threads: int
 ) -> tuple[dict[str, Callable[[], Any]], list[str]]:
-    """What computes the layer, and why the others do not."""
+    """The implementations of the layer, and why others are left out."""
     module = Recurrent(kind, weights)
     found: dict[str, Callable[[], Any]] = {"torch": lambda: module(*inputs)}
     notes = []
 
     def without_onednn() -> Any:
-        torch._C._set_mkldnn_enabled(False)  # as torch.backends.mkldnn.flags, which takes longer
+        torch._C._set_mkldnn_enabled(False)  # like torch.backends.mkldnn.flags, with less overhead
         try:
             return module(*inputs)
         finally:
             torch._C._set_mkldnn_enabled(True)
 
-    if kind is torch.nn.LSTM:  # the only one that PyTorch gives to oneDNN
+    if kind is torch.nn.LSTM:  # the only one for which PyTorch uses oneDNN
         found["torch without oneDNN"] = without_onednn
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -276,7 +275,7 @@ def recurrent(
             "onnxruntime",
             in_onnx_runtime,
             ("onnx", "onnxruntime"),
-        ),  # PyTorch exports with `onnx`
+        ),  # PyTorch's exporter needs `onnx`
         ("openvino", in_openvino, ("openvino",)),
     ):
         if missing := [one for one in needed if importlib.util.find_spec(one) is None]:
@@ -292,7 +291,7 @@ def recurrent(
 def beam_search(
     weights: Weights, beam: int, never: float
 ) -> Callable[[Tensor, int], list[tuple[list[int], float]]]:
-    """All sequences as rows of one tensor; the symbols themselves are lists of Python."""
+    """All sequences as rows of one tensor; the symbols are Python lists."""
     embedding, of_state = weights["embedding_weight"], weights["state_weight"].T
     of_output, bias = weights["output_weight"].T, weights["output_bias"]
     symbols = len(bias)
@@ -321,7 +320,7 @@ def beam_search(
 
 
 def attention_decoder(weights: Weights, heads: int) -> Callable[[list[int], int], list[int]]:
-    """Step after step, with a cache of keys and values that grows."""
+    """One step at a time, with a growing key-value cache."""
     hidden = weights["embedding_weight"].shape[1]
     size = hidden // heads
     output_weight = weights["output_weight"]

@@ -1,7 +1,7 @@
-"""ONNX Runtime and OpenVINO as their users set them up: one model at a time, on so many threads.
+"""ONNX Runtime and OpenVINO with the usual settings for latency on a number of threads.
 
-session = onnx_session(model, threads)              a model of ONNX
-run = onnx_runtime(module, inputs, threads)         a module of PyTorch; run() gives all results
+session = onnx_session(model, threads)              an ONNX model
+run = onnx_runtime(module, inputs, threads)         a PyTorch module; run() gives all results
 run = openvino(module, inputs, threads)
 """
 
@@ -17,7 +17,7 @@ import torch
 
 
 def onnx_session(model: bytes | str, threads: int) -> Any:
-    """Of a model's bytes, or of its file."""
+    """A session for the bytes or the file of a model."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -25,7 +25,7 @@ def onnx_session(model: bytes | str, threads: int) -> Any:
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.log_severity_level = 4  # what is fatal
+    options.log_severity_level = 4  # fatal errors only
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -35,7 +35,7 @@ def in_onnx_runtime(
     names = [f"input_{i}" for i in range(len(inputs))]
     file = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter that needs no further package is deprecated
+        warnings.simplefilter("ignore")  # the exporter without further dependencies is deprecated
         torch.onnx.export(module, tuple(inputs), file, dynamo=False, input_names=names)
     session = onnx_session(file.getvalue(), threads)
     feed = {name: x.numpy() for name, x in zip(names, inputs, strict=True)}

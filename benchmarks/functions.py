@@ -1,12 +1,12 @@
-"""How fast functions of mathematics are, beside PyTorch's and NumPy's.
+"""Elementary functions compared with PyTorch and NumPy.
 
     python benchmarks/functions.py                          every function, float32
     python benchmarks/functions.py --models exp,tanh        some
     python benchmarks/functions.py --dtype float64 --level avx2
     python benchmarks/functions.py --json out.json          records besides the table
 
-One thread works on 32,768 elements, which stay in the cache; results go into memory that is there
-already. PyTorch and NumPy pay for their call, a microsecond or so: a twentieth of these times.
+One thread computes 32,768 elements in the cache, into a preallocated result. The times of PyTorch
+and NumPy include the call overhead, about a microsecond or 5 % of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NUMPY = {
 
 
 def kernel(name: str, dtype: str, target: Target) -> tuple[Callable[..., None], float]:
-    """The function over arrays, and how long it took to compile."""
+    """The compiled function over arrays, and its compile time."""
     lanes = target.vector_bits // te.width(dtype)
     inputs = tuple(
         Buffer(f"x{i}", (te.index(SIZE),), dtype) for i in range(FUNCTIONS[name].arguments)
@@ -69,7 +69,7 @@ def kernel(name: str, dtype: str, target: Target) -> tuple[Callable[..., None], 
 
 
 def peers(name: str, arrays: list[np.ndarray], result: np.ndarray) -> dict[str, Callable[[], Any]]:
-    """What others have of that name."""
+    """The same function in PyTorch and NumPy."""
     found: dict[str, Callable[[], Any]] = {}
     of_torch = getattr(torch, TORCH.get(name, name), None)
     if of_torch is not None:
@@ -86,7 +86,7 @@ def peers(name: str, arrays: list[np.ndarray], result: np.ndarray) -> dict[str, 
 
 
 def measure(name: str, dtype: str, target: Target, run: Run) -> None:
-    """One line of the table."""
+    """Measure one function and print its line."""
     random = np.random.default_rng(0)
     low, high = (1.1, 9.0) if name == "acosh" else (0.1, 0.9)
     arrays = [
@@ -108,7 +108,7 @@ def measure(name: str, dtype: str, target: Target, run: Run) -> None:
 
 
 def main() -> None:
-    """Every function that was asked for."""
+    """Measure every function asked for."""
     parser = arguments(__doc__, NAMES)
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
     parser.add_argument("--level", help="a level of x86-64: avx512, avx2 or baseline")

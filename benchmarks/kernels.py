@@ -1,4 +1,4 @@
-"""Single kernels beside what the machine can do at most, and beside PyTorch.
+"""Single kernels compared with the peak of the machine and with PyTorch.
 
     python benchmarks/kernels.py                      everything, on one thread and on two
     python benchmarks/kernels.py --threads 1          on one thread
@@ -6,14 +6,14 @@
                                                       layers, integers
     python benchmarks/kernels.py --json out.json      records besides the table
 
-Every kernel is a Relay program of one fused function, compiled by `relay.compile` into a fresh
-cache and called like any other. The machine is measured in the same turns: multiply-adds on
-registers for what computes, the best of several copies for what moves data, counting every byte
-that has to be read or written once. Results are compared with float64 in the same run.
+Every kernel is a Relay program of one fused function, compiled by `relay.compile` with an empty
+cache. The peak is measured in the same turns: register multiply-adds for compute-bound kernels, the
+best of several copies for memory-bound ones, counting each byte read or written once. Results are
+compared with float64 in the same run.
 
-PyTorch runs in inference mode with as many threads, writes into given memory where it can, and gets
-channels-last tensors for convolutions as well as plain ones. Products of bytes are measured beside
-ONNX Runtime's, and beside a loop of the instruction that sums such products on registers.
+PyTorch runs in inference mode with as many threads, with `out=` where possible, and with both
+channels-last and contiguous tensors for convolutions. Integer products are compared with ONNX
+Runtime and with a register loop of the dot product instruction.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def random(*shape: int) -> np.ndarray:
 
 
 def aligned(*shape: int) -> np.ndarray:
-    """Memory that begins at a cache line, and is there: what was never written is one page of
-    zeros, which is quick to read."""
+    """An array aligned to a cache line whose pages are all allocated: unwritten pages share one
+    zero page, which is fast to read."""
     size = int(np.prod(shape)) * 4
     memory = np.ones(size + 64, np.uint8)
     start = -memory.ctypes.data % 64
@@ -53,7 +53,7 @@ def aligned(*shape: int) -> np.ndarray:
 def compiled(
     body: relay.Expr, params: Params | None = None, threads: int = 1
 ) -> tuple[relay.Executable, float]:
-    """The program, and the seconds it took to compile it with an empty cache."""
+    """The executable, and the seconds to compile it with an empty cache."""
     module = relay.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -66,7 +66,7 @@ def in_torch(f: Callable[[], Any]) -> Candidate:
 
 
 def fraction(times: Mapping[str, Times], work: float, machine: str, most: float) -> dict[str, Any]:
-    """How much of what the machine does per second the kernel does; also by processor time."""
+    """The fraction of peak the kernel reaches, by wall and processor time."""
     ours, peak = times["relay"], times[machine]
     found = {"fraction": work / ours.median / (most / peak.median)}
     found["fraction_best"] = work / ours.best / (most / peak.best)
@@ -86,7 +86,7 @@ def percent(found: Mapping[str, float]) -> str:
 
 
 def limit_fraction(run: Run, what: str, found: Mapping[str, Any], whole: str, least: float) -> None:
-    """By processor time where one thread computes: other programs do not count then."""
+    """Check a limit, by processor time where one thread computes."""
     how = "by processor time" if "fraction_cpu" in found else "by wall time"
     measured = 100 * found.get("fraction_cpu", found["fraction"])
     run.report.wanted(what, measured, f"% of the {whole} {how}", least=least)
@@ -96,7 +96,7 @@ def limit_fraction(run: Run, what: str, found: Mapping[str, Any], whole: str, le
 
 
 def measure_peak(run: Run) -> None:
-    """Multiply-adds on registers, and copies of 64 MB."""
+    """Peak: register multiply-adds, and copies of 64 MB."""
     kernels = BareKernels(Target.host())
     for threads in run.counts:
         fma, flops = kernels.peak(threads)
@@ -115,7 +115,7 @@ def measure_peak(run: Run) -> None:
 def copy_candidates(
     kernels: BareKernels, threads: int, run: Run
 ) -> tuple[int, dict[str, Candidate]]:
-    """Ways to move data through memory, and how many bytes they move."""
+    """Ways to copy memory, and the bytes they move."""
     source, result = aligned(elements(run)), aligned(elements(run))
     given, taken = torch.from_numpy(source), torch.from_numpy(result)
     torch.set_num_threads(threads)
@@ -136,7 +136,7 @@ def elements(run: Run) -> int:
 
 
 def measure_chain(run: Run) -> None:
-    """Eight elementwise operators on 16M floats, beside copies."""
+    """Eight elementwise operators on 16M floats, compared with copies."""
     size = elements(run)
     data = aligned(size)
     data[:] = random(size)
@@ -192,7 +192,7 @@ def chain_in_torch(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def measure_rows(run: Run) -> None:
-    """softmax and layer_norm, beside PyTorch."""
+    """softmax and layer_norm, compared with PyTorch."""
     shapes = [(128, 1024), (4096, 4096)] if not run.quick else [(4, 64)]
     for shape in shapes:
         x = random(*shape)
@@ -245,9 +245,9 @@ def compare_layer_norm(
     }
     times = take_turns(candidates, threads, run.effort)
     wide = x.astype(np.float64)
-    centred = wide - wide.mean(-1, keepdims=True)
-    deviation = np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
-    error = relative_error(result, centred / deviation * scale + shift)
+    centered = wide - wide.mean(-1, keepdims=True)
+    deviation = np.sqrt((centered**2).mean(-1, keepdims=True) + 1e-5)
+    error = relative_error(result, centered / deviation * scale + shift)
     name = f"layer_norm {x.shape}"
     found = run.report.compare(name, threads, times, error=error, compile_s=seconds)
     run.report.wanted(f"{name}, {threads} threads", found["ratio"], "x torch", least=1)
@@ -257,7 +257,7 @@ def compare_layer_norm(
 
 
 def measure_gemm(run: Run) -> None:
-    """Products of two 1024 x 1024 matrices, the right one known beforehand or not."""
+    """1024 x 1024 matrix products, with a constant or variable right operand."""
     size = 64 if run.quick else 1024
     a, b = random(size, size), random(size, size)[::-1].copy()
     for threads in run.counts:
@@ -321,7 +321,7 @@ LAYERS: tuple[Layer, ...] = (
 
 
 def measure_blocked(run: Run) -> None:
-    """Convolutions 3 x 3 with bias and ReLU on blocks of 16 channels, one thread."""
+    """3 x 3 convolutions with bias and ReLU in NCHW16c, one thread."""
     shapes = [(64, 56, 80), (128, 28, 80), (256, 14, None)] if not run.quick else [(16, 8, None)]
     for channels, extent, least in shapes:
         found = compare_convolution(run, (channels, extent, channels, 3, 1, 1), 1, blocked=True)
@@ -338,7 +338,7 @@ def measure_layers(run: Run) -> None:
 
 
 def blocks(x: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """Each of `axes` split into blocks of 16, which become the last axes in the same order."""
+    """Split each of `axes` into blocks of 16, which become the last axes in the same order."""
     shape: list[int] = []
     outer, inner = [], []
     for axis, extent in enumerate(x.shape):
@@ -416,7 +416,7 @@ def random_bytes(dtype: str, *shape: int) -> np.ndarray:
 def in_onnxruntime(
     nodes: Sequence[Any], data: np.ndarray, result: str, known: Params, threads: int
 ) -> Candidate:
-    """Nodes over an input `x` and weights, as a function to time."""
+    """An ONNX Runtime session of nodes over an input `x` and weights, as a function to time."""
     from onnx import TensorProto, helper, numpy_helper
 
     kinds = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8, "int32": TensorProto.INT32}
@@ -434,7 +434,7 @@ def in_onnxruntime(
 
 
 def measure_integers(run: Run) -> None:
-    """Matrix products and convolutions of bytes, with weights known beforehand."""
+    """Integer matrix products and convolutions with constant weights."""
     sizes = [(1024, 1024, 1024), (1, 1024, 1024)] if not run.quick else [(8, 16, 24)]
     layers = [(64, 56, 64, 3, 1, 1), (64, 56, 64, 1, 1, 0), (256, 14, 256, 3, 1, 1)]
     for threads in run.counts:
@@ -484,8 +484,8 @@ def compare_byte_product(run: Run, size: tuple[int, int, int], kind: str, thread
 
 
 def compare_byte_convolution(run: Run, layer: Layer, threads: int, layout: str) -> None:
-    """A convolution of bytes with bias, rounded to bytes again with a scale for each channel. ONNX
-    has channels first; a network has them last between its first layer and its last."""
+    """A quantized convolution with bias and per-channel requantization. ONNX Runtime uses NCHW; our
+    networks use NHWC between the first and the last layer."""
     from onnx import helper
 
     channels, extent, filters, kernel, stride, padding = layer

@@ -1,16 +1,15 @@
-"""What the benchmarks share: how they take times, what they print, the records they write.
+"""Timing, printing and records, shared by the benchmarks.
 
     times = take_turns({"relay": lambda: exe(x), "torch": lambda: model(t)}, threads=1)
     report.compare("dense", times, error=relative_error(y, expected), compile_s=0.4)
 
-A machine has other work to do and slows down for seconds at a time. So candidates take turns of
-some 20 ms: what is compared was measured under the same conditions. A turn begins with a pause, in
-which the threads of the one before stop looking for work, and with a call that does not count. Of a
-turn the fastest call counts, which is the one that was disturbed least, and of all turns the
-median. Where one thread computes, the processor time of that thread is taken as well, which stands
-still while others run.
+Other processes slow a machine down for seconds at a time. So candidates take turns of some 20 ms
+and are measured under the same conditions. A turn begins with a pause, in which the threads of the
+previous candidate stop spinning, and with a warm-up call. The result is the median over turns of
+the fastest call of a turn. Where one thread computes, its processor time is measured as well, which
+other processes do not affect.
 
-What has a limit is printed with it, and again at the end: measured, and wanted.
+A number with a limit is printed with it, and again at the end.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Candidate = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds per call, one number for every turn; `cpu` is empty where several threads ran."""
+    """Seconds per call, one number per turn; `cpu` is empty where several threads ran."""
 
     wall: tuple[float, ...]
     cpu: tuple[float, ...] = ()
@@ -50,7 +49,7 @@ class Times:
 
     @property
     def high(self) -> float:
-        """Nine of ten turns were faster."""
+        """The 90th percentile of the turns."""
         return sorted(self.wall)[int(0.9 * (len(self.wall) - 1))]
 
     @property
@@ -60,7 +59,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure: turns, the seconds of a turn, and those of the pause before it."""
+    """The number of turns, the seconds of a turn, and of the pause before it."""
 
     turns: int = 15
     seconds: float = 0.02
@@ -77,10 +76,10 @@ def take_turns(
     effort: Effort = THOROUGH,
     processor_time: Callable[[], float] = time.thread_time,
 ) -> dict[str, Times]:
-    """Time all candidates, a turn each and again from the first.
+    """Time all candidates in turns.
 
     `processor_time` is that of the calling thread, or of the process where a candidate computes in
-    a thread of its own.
+    another thread.
     """
     plans = {name: _plan(candidate, effort) for name, candidate in candidates.items()}
     wall: dict[str, list[float]] = {name: [] for name in candidates}
@@ -99,8 +98,8 @@ def take_turns(
 
 
 def _plan(candidate: Candidate, effort: Effort) -> tuple[int, int]:
-    """(measurements of a turn, calls of a measurement): one measurement takes 50 µs or more, so
-    that reading the clock does not show."""
+    """(measurements per turn, calls per measurement): a measurement takes at least 50 µs, so that
+    the overhead of the clock is negligible."""
     candidate()
     start = time.perf_counter()
     candidate()
@@ -139,7 +138,7 @@ def time_each(f: Candidate, repeat: int, calls: int = 1, pause: float = 0.0) -> 
 
 
 def relative_error(found: Any, expected: Any) -> float:
-    """The largest difference, as a fraction of the largest expected number."""
+    """The largest difference relative to the largest expected number."""
     expected = np.asarray(expected, np.float64)
     difference = np.abs(np.asarray(found, np.float64) - expected)
     return float(difference.max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-300))
@@ -158,7 +157,7 @@ def record(
     compile_s: float | None = None,
     **more: Any,
 ) -> Record:
-    """What one measurement found. `ratio` is the time of the best peer over ours."""
+    """The record of a measurement. `ratio` is the time of the best peer over ours."""
     own = ours.median if isinstance(ours, Times) else ours
     medians = {peer: times.median * 1e3 for peer, times in (peers or {}).items()}
     best = min(medians, key=lambda peer: medians[peer]) if medians else None
@@ -204,7 +203,7 @@ class Report:
         note: str = "",
         **more: Any,
     ) -> Record:
-        """A line with our time, those of the peers and the ratio to the best; and its record."""
+        """Print and record our time, those of the peers and the ratio to the best."""
         peers = {peer: found for peer, found in times.items() if peer != "relay"}
         found = self.add(record(name, threads, times["relay"], peers, **more))
         cells = [f"{name:<38} {threads:>2}T {_time(times['relay'])}"]
@@ -217,7 +216,7 @@ class Report:
         return found
 
     def line(self, name: str, threads: int, times: Times, **more: Any) -> Record:
-        """A line with minimum, median and 90th percentile in microseconds; and its record."""
+        """Print and record minimum, median and 90th percentile in microseconds."""
         print(
             f"{name:<44} {threads:>2}T {times.best * 1e6:10.2f} {times.median * 1e6:10.2f} "
             f"{times.high * 1e6:10.2f}",
@@ -228,7 +227,7 @@ class Report:
     def wanted(
         self, what: str, measured: float, unit: str, *, least: float = -np.inf, most: float = np.inf
     ) -> None:
-        """A number that has a limit."""
+        """Record a number that has a limit."""
         limit = f"at least {least:g}" if least > -np.inf else f"at most {most:g}"
         text = f"{what}: measured {measured:.3g} {unit}, wanted {limit}"
         self.limits.append(text)
@@ -258,7 +257,7 @@ SPREAD = f"{'microseconds':<44} {'':>3} {'minimum':>10} {'median':>10} {'90 %':>
 
 @dataclass(frozen=True)
 class Run:
-    """What the command line asks for, and where results go."""
+    """The options of a run, and its report."""
 
     threads: int
     models: tuple[str, ...]
@@ -271,12 +270,13 @@ class Run:
 
     @property
     def counts(self) -> list[int]:
-        """One thread, and as many as were asked for."""
+        """The thread counts to measure: one, and the number asked for."""
         return sorted({1, self.threads})
 
 
 def arguments(doc: str | None, models: Sequence[str], threads: int = 1) -> argparse.ArgumentParser:
-    """The options all benchmarks have; `models` are what can be named, all by default."""
+    """The options common to all benchmarks; `models` are the names to choose from, all by
+    default."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--models", default=",".join(models), help="what to run, by name")
     parser.add_argument("--threads", type=int, default=threads, help="the most threads to use")
@@ -286,7 +286,7 @@ def arguments(doc: str | None, models: Sequence[str], threads: int = 1) -> argpa
 
 
 def started(given: argparse.Namespace, known: Sequence[str]) -> Run:
-    """The run a command line asks for."""
+    """The run that the command line asks for."""
     models = tuple(given.models.split(","))
     if unknown := [name for name in models if name not in known]:
         raise SystemExit(f"no {', '.join(unknown)}; there is {', '.join(known)}")
@@ -301,7 +301,7 @@ def started(given: argparse.Namespace, known: Sequence[str]) -> Run:
 def run_parts(
     doc: str | None, parts: Mapping[str, Callable[[Run], None]], threads: int = 1
 ) -> None:
-    """A script whose models are parts, each a function."""
+    """Run a script whose models are functions."""
     given = arguments(doc, list(parts), threads).parse_args()
     run = started(given, list(parts))
     for name in run.models:

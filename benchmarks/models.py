@@ -1,4 +1,4 @@
-"""Networks end to end beside PyTorch and, where they are installed, other runtimes.
+"""End-to-end networks compared with PyTorch and other installed runtimes.
 
     python benchmarks/models.py                            all networks of `relay.testing`
     python benchmarks/models.py --models resnet-18,dqn     some
@@ -7,8 +7,8 @@
     python benchmarks/models.py --torch-compile            with torch.compile as another peer
     python benchmarks/models.py --json out.json            records besides the table
 
-One picture at a time, the same weights and input everywhere, results compared with float64 in
-PyTorch. Compilation starts with an empty cache.
+Batch size 1, the same weights and input everywhere, results compared with float64 in PyTorch.
+Compilation starts with an empty cache.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 
 from measure import Run, arguments, relative_error, started, take_turns
 from peers import SETTINGS, in_float64, runners, to_torch
-from zoo import NETWORKS, network, picture
+from zoo import NETWORKS, example_input, network
 
 import relay
 from relay.cache import Cache
@@ -26,7 +26,7 @@ from relay.cache import Cache
 
 def measure(run: Run, name: str, *, compiled: bool, profile: bool) -> None:
     module, params = network(name, small=run.quick)
-    x = picture(module)
+    x = example_input(module)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         exe = relay.compile(module, params, threads=run.threads, cache=Cache(folder))

@@ -1,18 +1,18 @@
-"""What passes are good for, and how long they take.
+"""Ablation of the passes, and their compile time.
 
     python benchmarks/passes.py                            everything
     python benchmarks/passes.py --models resnet-18,dqn     the ablation of two networks
     python benchmarks/passes.py --models times,growth      how long passes take
-    python benchmarks/passes.py --plot ablation.svg        the ablation as a picture, too
+    python benchmarks/passes.py --plot ablation.svg        the ablation as a chart, too
     python benchmarks/passes.py --json out.json            records besides the tables
 
-The ablation starts with every operator in a kernel of its own and all that is made of weights
-computed in every call, and adds groups of passes one at a time. All programs of a network take
-turns; their results are compared with float64 in PyTorch.
+The ablation starts with every operator in its own kernel and without constant folding of weights,
+and adds groups of passes one at a time. All programs of a network are measured in turns; their
+results are compared with float64 in PyTorch.
 
-`times` is the table of the timing instrument for the passes of the default level, `growth` what
-becomes of the total when a transformer gets more layers. Passes are one thread that computes, so
-the processor time is what they take where nothing else runs. Nothing here has a peer.
+`times` is the table of the timing instrument for the passes of the default level; `growth` shows
+the total as a transformer gets more layers. Passes run on one thread, so their processor time is
+the time on an idle machine. There are no peers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from bars import write_bars
 from measure import Run, arguments, record, relative_error, started, take_turns
 from peers import in_float64, to_torch
-from zoo import network, picture
+from zoo import example_input, network
 
 import relay
 from relay.cache import Cache
@@ -45,12 +45,12 @@ from relay.target.target import Target
 from relay.testing import count_ops, transformer
 from relay.transform import FuseOps, Pass, PassContext, PassTimingInstrument
 
-# --- what passes are good for --------------------------------------------------------------------
+# --- ablation ------------------------------------------------------------------------------------
 
 NETWORKS = ("resnet-18", "mobilenet", "dqn", "vgg-16")
-# the level that has everything, but for approximations
+# the highest level without approximations
 EVERYTHING = tuple(p for p in STRAIGHT_LINE[4] if p.name != "FastMath")
-# what the steps add, in this order
+# the groups of passes that the steps add, in this order
 STEPS: dict[str, tuple[str, ...]] = {
     "nothing": (),
     "+ fusion": ("FuseOps", "RecognizeAttention"),
@@ -76,20 +76,20 @@ OPTIONAL = frozenset(name for added in STEPS.values() for name in added)
 
 
 def enabled(names: frozenset[str]) -> Pipeline:
-    """The passes of the highest level, of the optional ones only those that are named."""
+    """The passes of the highest level, with only the named optional ones."""
     kept: list[Pass] = []
     for member in EVERYTHING:
         if member.name in names or member.name not in OPTIONAL:
             kept.append(member)
         elif member.name == "FuseOps":
-            kept.append(FuseOps(fuse_opt_level=0))  # operators are kernels, one by one
+            kept.append(FuseOps(fuse_opt_level=0))  # one kernel per operator
     return Pipeline(tuple(kept), name="some passes")
 
 
 def compiled(
     name: str, names: frozenset[str], run: Run, cache: Cache
 ) -> tuple[Callable[[np.ndarray], Any], int, float]:
-    """A network with these passes: how it is called, how many kernels it calls, seconds."""
+    """A network compiled with these passes: its call, its number of kernels, seconds."""
     start = time.perf_counter()
     module, params = network(name, small=run.quick)
     target = Target.host()
@@ -111,9 +111,9 @@ def compiled(
 
 
 def ablation(run: Run, name: str) -> list[float]:
-    """Times with more and more passes; the factors by which it became faster."""
+    """Measure with more and more passes; return the speedups."""
     module, params = network(name, small=run.quick)
-    x = picture(module)
+    x = example_input(module)
     expected = in_float64(to_torch(module, params), x)
     programs: dict[str, Any] = {}
     names: frozenset[str] = frozenset()
@@ -123,7 +123,7 @@ def ablation(run: Run, name: str) -> list[float]:
             programs[step] = compiled(name, names, run, Cache(folder))
         candidates = {step: lambda call=call: call(x) for step, (call, _, _) in programs.items()}
         times = take_turns(candidates, run.threads, run.effort, time.process_time)
-        # processor time stands still while others run, but counts all threads
+        # processor time is not affected by other processes, but adds up all threads
         taken = {step: t.cpu_median or t.median for step, t in times.items()}
         factors = []
         print(f"\n{name}, {run.threads} threads")
@@ -148,11 +148,11 @@ def ablation(run: Run, name: str) -> list[float]:
     return factors
 
 
-# --- how long they take --------------------------------------------------------------------------
+# --- compile time --------------------------------------------------------------------------------
 
 
 def weighted(module: relay.IRModule, inputs: tuple[str, ...]) -> relay.IRModule:
-    """The module with all parameters but its inputs as weights; their values do not matter."""
+    """Bind all parameters but the inputs to weights; their values do not matter."""
     main = relay.transform.InferType()(module)["main"]
     params = {
         param.name_hint: np.zeros(param.checked_type.concrete_shape, param.checked_type.dtype)
@@ -168,8 +168,8 @@ def of_layers(layers: int) -> relay.IRModule:
 
 
 def timed(module: relay.IRModule, repeat: int) -> tuple[float, float, str]:
-    """Of the passes of the default level, in the best of some runs: processor time, the time that
-    went by, and the table."""
+    """Processor time, wall time and table of the passes of the default level, the best of several
+    runs."""
     found = []
     for _ in range(repeat):
         timing = PassTimingInstrument()

@@ -1,10 +1,10 @@
-"""The same networks in other frameworks.
+"""Convert networks to other frameworks.
 
-    module = to_torch(relay_module, params)       a torch.fx.GraphModule that computes the same
-    peers = runners(module, x, threads)           name -> a function to time, for what is installed
+    module = to_torch(relay_module, params)       an equivalent torch.fx.GraphModule
+    peers = runners(module, x, threads)           name -> a function to time, if installed
 
-Every call of a Relay operator becomes one call of the PyTorch function people would write. So eager
-PyTorch, torch.compile, ONNX Runtime and OpenVINO all get the model the way their users have it.
+Every call of a Relay operator becomes the idiomatic PyTorch call. So eager PyTorch, torch.compile,
+ONNX Runtime and OpenVINO all get the model as their users write it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Converter = Callable[..., Any]
 
 
 def _symmetric(padding: tuple[int, ...]) -> tuple[int, ...]:
-    """(top, left, bottom, right) as PyTorch writes it, which has one number per axis."""
+    """Convert (top, left, bottom, right) to PyTorch's padding, one number per axis."""
     half = len(padding) // 2
     if padding[:half] != padding[half:]:
         raise ValueError(f"padding {padding} differs between the sides")
@@ -132,8 +132,8 @@ SETTINGS = {
 def runners(
     module: fx.GraphModule, x: np.ndarray, threads: int, *, compiled: bool = False
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Whatever is installed, ready to run on `x`; torch.compile only when asked for, because it
-    needs a C++ compiler and takes long."""
+    """The installed peers, ready to run on `x`; torch.compile only when asked for, because it is
+    slow and needs a C++ compiler."""
     torch.set_num_threads(threads)
     given = torch.from_numpy(x)
     last = _channels_last(module)

@@ -1,4 +1,4 @@
-"""Models that others have trained, compiled, beside ONNX Runtime.
+"""Published trained models, compared with ONNX Runtime.
 
     python benchmarks/real_models.py                              all of them
     python benchmarks/real_models.py --models nudenet,silero      some
@@ -6,9 +6,9 @@
     python benchmarks/real_models.py --profile                    and the time of every kernel
     python benchmarks/real_models.py --json out.json              records besides the table
 
-Their files are downloaded once (`tests/real_models/fetch.py` says where to). A model is compiled
-once, with an empty cache, and measured at every size its inputs have; both take turns. `small` is a
-model made on the spot, which needs no download.
+Their files are downloaded once (see `tests/real_models/fetch.py`). A model is compiled once, with
+an empty cache, and measured in turns at every size of its inputs. `small` is generated and needs no
+download.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from measure import Run, arguments, started, take_turns
 import relay
 from relay.cache import Cache
 
-sys.path.append(str(Path(__file__).parents[1]))  # the catalogue is the tests'
+sys.path.append(str(Path(__file__).parents[1]))  # for `tests.real_models`
 
 from tests.real_models.catalogue import ONNX_MODELS, relative_error
 from tests.real_models.fetch import CannotBeHad, fetch
@@ -40,7 +40,7 @@ Feeds = dict[str, np.ndarray]
 
 
 def small_model(folder: Path) -> tuple[Path, list[tuple[str, Feeds]]]:
-    """A product and an activation, for any number of rows."""
+    """A dense layer and an activation, for any number of rows."""
     from onnx import TensorProto, helper, numpy_helper, save
 
     weight = np.linspace(-1, 1, 64 * 32, dtype=np.float32).reshape(64, 32)
@@ -70,7 +70,7 @@ def real_model(name: str) -> tuple[Path, list[tuple[str, Feeds]]]:
 
 
 def measure(run: Run, name: str, folder: Path, *, profile: bool) -> Iterator[float]:
-    """The ratios of one model, a number for every size."""
+    """The ratios of one model, one per input size."""
     path, cases = small_model(folder) if name == SMALL else real_model(name)
     start = time.perf_counter()
     session = onnx_session(str(path), run.threads)

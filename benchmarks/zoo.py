@@ -1,4 +1,4 @@
-"""The networks of `relay.testing` by name, for one picture, and smaller ones of the same kind."""
+"""The networks of `relay.testing` by name, with batch size 1, and small variants."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ SMALL: dict[str, Callable[[], Network]] = {
 
 
 def network(name: str, *, small: bool = False) -> Network:
-    """A network and its weights, with statistics and shifts other than 0 and 1, so that none can be
-    left out without being noticed."""
+    """A network and its weights, with random batch norm statistics and biases, so that ignoring one
+    changes the result."""
     module, params = SMALL.get(name, NETWORKS[name])() if small else NETWORKS[name]()
     random = np.random.default_rng(1)
     for weight, value in params.items():
@@ -57,8 +57,8 @@ def network(name: str, *, small: bool = False) -> Network:
     return module, params
 
 
-def picture(module: relay.IRModule) -> np.ndarray:
-    """An input for a network."""
+def example_input(module: relay.IRModule) -> np.ndarray:
+    """A random input for a network."""
     data = next(p for p in module["main"].params if p.name_hint == "data")
     return np.random.default_rng(0).standard_normal(
         data.checked_type.concrete_shape, dtype=np.float32

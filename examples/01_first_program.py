@@ -1,4 +1,4 @@
-"""Compile ResNet-18 and run it: how fast it is, how exact, and what it needs."""
+"""Compile ResNet-18 and run it: its speed, accuracy, memory and kernels."""
 
 import numpy as np
 
@@ -13,11 +13,11 @@ scores = exe(image)
 print(exe)
 print("a call takes", exe.benchmark(image))
 
-# The interpreter says what a program means. In float64 it is the judge of the compiled network.
+# The oracle: the same network in float64, run by the interpreter.
 wide, _ = resnet.get_workload(num_layers=18, dtype="float64")
 weights = {name: value.numpy().astype("float64") for name, value in params.items()}
-judge = relay.create_executor("debug", wide, params=weights).evaluate()
-expected = judge(image.astype("float64")).numpy()
+oracle = relay.create_executor("debug", wide, params=weights).evaluate()
+expected = oracle(image.astype("float64")).numpy()
 error = abs(scores - expected).max() / abs(expected).max()
 print(f"largest error against float64: {error:.1e}")
 assert error < 1e-4

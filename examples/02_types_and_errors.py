@@ -1,4 +1,4 @@
-"""Programs in Python and as text: inference finds shapes, and says what is wrong with others."""
+"""Write programs in Python and as text; type inference finds shapes and reports errors."""
 
 import numpy as np
 

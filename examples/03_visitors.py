@@ -46,7 +46,7 @@ mod["main"] = ReluToLeakyRelu().visit(mod["main"])
 mod = relay.transform.InferType()(mod)
 print(mod)
 
-# Depth is no limit: 100,000 nested calls, the same visitors.
+# The same visitors on 100,000 nested calls: no recursion limit applies.
 deep = data
 for _ in range(100_000):
     deep = relay.nn.relu(deep)

@@ -1,4 +1,4 @@
-"""Write passes of your own, put them in order, look between them, and let a checker watch."""
+"""Write passes, run them in sequence, print the module between them, and check every result."""
 
 import relay
 from relay.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard

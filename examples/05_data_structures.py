@@ -1,4 +1,4 @@
-"""Lists, trees, closures and recursion: whole programs in the language, run by the interpreter."""
+"""Lists, closures and recursion: programs in the Relay language, run by the interpreter."""
 
 import numpy as np
 

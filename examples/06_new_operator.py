@@ -1,4 +1,4 @@
-"""Add an operator from outside the package: one `define`, and it parses, prints, types and runs."""
+"""Add an operator from outside the package: one `define` parses, prints, types and runs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Compile a model, call it, change its weights, save it, load it, and see where time goes."""
+"""Compile a model, call it, replace its weights, save and load it, and profile it."""
 
 import tempfile
 from pathlib import Path
@@ -12,27 +12,27 @@ mod, params = mlp.get_workload(batch_size=1)
 exe = relay.compile(mod, params, threads=1)
 print(exe)
 
-# By position, by name, or into memory of your own. The result is yours, and never changes.
+# Arguments by position or by name; `out=` writes into an array of yours.
 image = np.random.default_rng(0).standard_normal((1, 1, 28, 28), "float32")
 scores = exe(image)
 assert np.array_equal(exe(data=image), scores)
 room = np.empty((1, 10), "float32")
 assert exe(image, out=room) is room
 
-# Inputs that do not fit are refused, with what was expected.
+# Inputs of the wrong type are refused; the error says what was expected.
 try:
     exe(image.astype("float64"))
 except relay.EvaluationError as error:
     print(f"\n{error}\n")
 
-# Weights are no part of the code: other ones need no compilation.
+# Weights are not compiled into the code: they can be replaced without recompiling.
 before = params["fc3_bias"].numpy()
 exe.set_params(fc3_bias=before + np.eye(10, dtype="float32")[7])
 print("class 7, with a bias for it:", scores[0, 7], "->", exe(image)[0, 7])
 exe.set_params(fc3_bias=before)
 assert np.array_equal(exe(image), scores)
 
-# One file holds code and weights. Loading it needs no compiler.
+# One file holds the code and the weights. Loading it needs no compiler.
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "mlp.relayx"
     exe.save(path)
@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert np.array_equal(loaded(image), scores)
     print(f"{path.name}: {path.stat().st_size / 1024:.0f} KiB")
 
-# How long a call takes, and each of its steps; and the program, which calls kernels.
+# The time of a call and of each kernel, and the program that calls the kernels.
 print("a call takes", loaded.benchmark(image))
 print(loaded.profile(image))
 _, head, body = str(exe.program).partition("function @main")

@@ -1,8 +1,6 @@
-"""Say what to compute, then how: a matrix product in plain loops, then in tiles in registers.
-
-A schedule changes the loops and never the result. The slow evaluator, which follows the loops one
-scalar at a time, and the processor must both agree with NumPy.
-"""
+"""Schedule a matrix product: from plain loops to tiles in registers. A schedule changes the loops
+but not the result: both the loop evaluator, which runs one scalar at a time, and the compiled code
+must agree with NumPy."""
 
 import ctypes
 import time
@@ -49,7 +47,7 @@ def as_written(c):
 
 
 def in_tiles(c, rows, columns):
-    """A tile of the result is summed up in registers, gets its relu there, and is stored once."""
+    """Accumulate each tile in registers, apply relu there, and store it once."""
     s = create([c])
     s = tile(s, "c", ("i", rows), ("j", columns))
     s = parallel(s, "c", "i.o")
@@ -63,7 +61,7 @@ def in_tiles(c, rows, columns):
 
 
 def small_loops(schedule):
-    """Loops, with what need not be there taken out."""
+    """The simplified loops."""
     loops = lower(schedule)
     return replace(loops, body=tidy(loops.body))
 
@@ -76,7 +74,7 @@ def native(loops, target, threads):
     workspace = np.empty(code.workspace + code.worker_workspace * threads + 64, "uint8")
 
     def call(*arrays):
-        # a kernel takes the address of its context, and of the addresses of its arguments
+        # a kernel takes pointers to its context and to the array of its arguments
         aligned = workspace.ctypes.data + -workspace.ctypes.data % 64
         places = [*(array.ctypes.data for array in arrays), aligned]
         arguments = (ctypes.c_uint64 * len(places))(*places)
@@ -97,7 +95,7 @@ def _seconds(call, arrays):
     return time.perf_counter() - start
 
 
-# Small enough to read, and for the evaluator: 8 by 8, in tiles of 2 by 4.
+# 8 by 8, in tiles of 2 by 4: small enough to read and to evaluate.
 random = np.random.default_rng(0)
 a, b, c = matmul(8)
 x, y = (random.standard_normal((8, 8), "float32") for _ in range(2))
@@ -110,7 +108,7 @@ for title, schedule in (("as written", as_written(c)), ("in tiles", in_tiles(c, 
     run(loops.body, dict(zip((*loops.inputs, *loops.outputs), (x, y, found), strict=True)))
     assert np.allclose(found, expected, atol=1e-5)
 
-# Large enough to measure. Tiles are two vectors wide, and as high as registers allow.
+# Large enough to measure, in tiles two vectors wide and as high as registers allow.
 n = 384
 target = Target.host()
 lanes = target.vector_bits // 32

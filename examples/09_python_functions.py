@@ -1,4 +1,4 @@
-"""Programs written as Python: a recurrent network and a tree LSTM, compared with PyTorch."""
+"""Compile Python functions: a recurrent network and a tree LSTM, compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rnn(
 
 torch.manual_seed(0)
 peer = torch.nn.RNN(INPUT, HIDDEN)
-for steps in (1, 5, 12):  # the same program for every length
+for steps in (1, 5, 12):  # one program for every sequence length
     xs = torch.randn(steps, INPUT)
     expected, _ = peer(xs)
     bias = peer.bias_ih_l0 + peer.bias_hh_l0
@@ -45,17 +45,17 @@ class Tree:
 
 @relay.data
 class Weights:
-    w: Tensor[3 * HIDDEN, INPUT]  # of the input, the output and the new state
+    w: Tensor[3 * HIDDEN, INPUT]  # input, output and update gates
     u: Tensor[3 * HIDDEN, HIDDEN]
     b: Tensor[3 * HIDDEN]
-    w_forget: Tensor[HIDDEN, INPUT]  # of what is kept of each child
+    w_forget: Tensor[HIDDEN, INPUT]  # forget gate, one per child
     u_forget: Tensor[HIDDEN, HIDDEN]
     b_forget: Tensor[HIDDEN]
 
 
 @relay.function
 def tree_lstm(tree: Tree, p: Weights) -> tuple[Tensor[1, HIDDEN], Tensor[1, HIDDEN]]:
-    """The child-sum tree LSTM: the state of a tree, from the states of the trees below it."""
+    """Child-sum tree LSTM: the state and cell of a tree from those of its children."""
     hidden = relay.zeros((1, HIDDEN), "float32")
     kept = relay.zeros((1, HIDDEN), "float32")
     at_node = relay.nn.dense(tree.value, p.w_forget) + p.b_forget
@@ -70,7 +70,7 @@ def tree_lstm(tree: Tree, p: Weights) -> tuple[Tensor[1, HIDDEN], Tensor[1, HIDD
 
 
 class TreeLSTM(torch.nn.Module):
-    """The same in PyTorch."""
+    """The same network in PyTorch."""
 
     def __init__(self):
         super().__init__()

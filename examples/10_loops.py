@@ -1,5 +1,5 @@
-"""Loops that are part of the program: sequences of any length, and generators that stop by
-themselves. Every network is compiled once, whatever the lengths."""
+"""Loops inside the compiled program: sequences of any length, and generators that decide when to
+stop. Every network is compiled once for all lengths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMES = (
 
 
 def counting_letters(params):
-    """Weights by which the network draws letters as often as they follow each other in `NAMES`."""
+    """Weights that make the network draw letters with the bigram frequencies of `NAMES`."""
     letters, hidden = char_rnn.LETTERS, params["state_weight"].shape[1]
     end = len(letters)
     counts = np.full((end + 1, end + 1), 1e-3)

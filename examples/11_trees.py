@@ -1,7 +1,7 @@
-"""Recursion over trees: a tree LSTM that reads sentences by their grammar, in native code.
+"""Recursion over trees: a tree LSTM over dependency trees of sentences, in native code.
 
-The network is written three times in `relay/testing/tree_lstm.py`: as Python, as text, and with the
-builders and functions of the prelude.
+`relay/testing/tree_lstm.py` writes the network three times: as Python, as text, and with the
+builders and prelude functions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 
 
 def parsed(text: str) -> Rose:
-    """A tree of word vectors: `sat(cat(the) on(mat(the)))`, a word and the words below it."""
+    """Parse `sat(cat(the) on(mat(the)))`, words with their dependents, into word vectors."""
     tokens = text.replace("(", " ( ").replace(")", " ) ").split()
 
     def read() -> Rose:
@@ -40,7 +40,7 @@ def parsed(text: str) -> Rose:
 
 
 def in_pytorch(w, tree):
-    """The same network, as one would write it in PyTorch."""
+    """The same network in PyTorch."""
 
     def visit(node):
         x = torch.from_numpy(node.value)
@@ -58,7 +58,7 @@ def in_pytorch(w, tree):
 
 
 def seconds(call, *arguments, times=30):
-    """The time of a call, the best of several."""
+    """Seconds per call, the best of several."""
     found = []
     for _ in range(times):
         start = time.perf_counter()

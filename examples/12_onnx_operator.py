@@ -1,4 +1,4 @@
-"""Import a model with operators of your own: a function builds the Relay that each stands for."""
+"""Import a model with custom operators: a converter function builds the Relay for each of them."""
 
 import numpy as np
 import onnx
@@ -21,7 +21,7 @@ def snake(node, data):
 
 @mine("MinMax")
 def min_max(node, data):
-    """The least and the greatest along an axis."""
+    """Minimum and maximum along an axis."""
     axis = node.required("axis")
     if not -node.rank(data) <= axis < node.rank(data):
         raise node.refused("there is no such axis", f"one of {node.rank(data)}", str(axis))

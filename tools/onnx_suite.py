@@ -30,14 +30,14 @@ Outcome = tuple[str, str, str]  # kind, name, what is wrong
 
 
 def exclusions() -> dict[str, str]:
-    """Regular expressions for tests that do not run, and why they do not."""
+    """(regular expression, reason) of each exclusion."""
     lines = EXCLUSIONS.read_text(encoding="utf-8").splitlines()
     entries = (line.partition(" ") for line in lines if line and not line.startswith("#"))
     return {pattern: reason.strip() for pattern, _, reason in entries}
 
 
 def excluded(name: str) -> str | None:
-    """Why a test does not run."""
+    """The reason why a test is excluded, or None."""
     return next((why for pattern, why in exclusions().items() if re.search(pattern, name)), None)
 
 
@@ -49,12 +49,12 @@ def cases(kinds: tuple[str, ...] = KINDS, match: str = "") -> list[tuple[str, st
 
 
 def run(case: tuple[str, str], of: Callable[..., None] | None = None) -> Outcome:
-    """Run one test, as native code unless `of` runs it; what is wrong is empty when nothing is."""
+    """Run one test, with `of` or else as native code; the empty string means that it passed."""
     signal.signal(signal.SIGALRM, _too_long)
     signal.alarm(SECONDS)
     try:
         (of or _run)(*case)
-    except Exception as error:  # whatever goes wrong is the outcome of this test, and is printed
+    except Exception as error:  # any exception is a failure of this test
         text = f"{type(error).__name__}: {error}".strip()
         return (*case, text or "error")
     finally:
@@ -95,7 +95,7 @@ def load(kind: str, name: str) -> tuple[Any, list[tuple[list[Any], list[Any]]]]:
 
 
 def check(kind: str, name: str, results: Sequence[Any], wanted: Sequence[Any]) -> None:
-    """The outputs of a test are those that are wanted of it."""
+    """Check the outputs of a test against the expected ones."""
     case = _known(kind)[name]
     for mine, theirs in zip(results, wanted, strict=True):
         _compare(mine, theirs, case.rtol, case.atol)
@@ -103,11 +103,13 @@ def check(kind: str, name: str, results: Sequence[Any], wanted: Sequence[Any]) -
 
 @cache
 def _known(kind: str) -> dict[str, Any]:
-    """The tests of a kind, by name; to make those of nodes takes seconds."""
+    """The tests of a kind, by name. Generating the node tests takes seconds."""
     from onnx.backend.test.loader import load_model_tests
 
-    with warnings.catch_warnings(action="ignore"):  # they make infinities on purpose
-        # what the suite calls real are models whose weights are left out
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # some tests overflow on purpose
+        # the suite's "real" models come without weights
         found = load_model_tests(kind="real" if kind == "light" else kind)
     return {case.name: case for case in found}
 
@@ -117,7 +119,7 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 
 
 def _in_files(model: Any, folder: Path) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The inputs and outputs in the folder of a test."""
+    """The inputs and expected outputs stored in the folder of a test."""
     weights = {one.name for one in model.graph.initializer}
     given = [one for one in model.graph.input if one.name not in weights]
     for data in sorted(folder.glob("test_data_set_*")):
@@ -127,7 +129,7 @@ def _in_files(model: Any, folder: Path) -> Iterator[tuple[list[Any], list[Any]]]
 
 
 def _of_light_model(path: Path) -> Iterator[tuple[list[Any], list[Any]]]:
-    """The inputs that the suite makes for a model, and the outputs that lie beside it."""
+    """The inputs that the suite generates for a model and the stored expected outputs."""
     import numpy as np
     import onnx
 
@@ -147,7 +149,7 @@ def _of_light_model(path: Path) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 def _value(path: Path, described: Any) -> Any:
-    """The value in a file, as the type of an input or output says."""
+    """Read a protobuf file as the value type of an input or output."""
     import onnx
     from onnx import numpy_helper
 
@@ -161,7 +163,7 @@ def _value(path: Path, described: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """A value of a test; some are tensors as files have them."""
+    """Convert a value of a test; some are TensorProto messages."""
     import onnx
 
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value

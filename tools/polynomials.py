@@ -1,11 +1,10 @@
-"""Write `relay/te/math/coefficients.py`: the polynomials that stand in for exp, log, sin and so on.
+"""Write `relay/te/math/coefficients.py`: minimax polynomials for exp, log, sin and so on.
 
-python tools/polynomials.py      needs mpmath; takes half a minute
+    python tools/polynomials.py      needs mpmath; takes half a minute
 
-Each is the polynomial of its degree whose largest error, relative to the function it serves, is
-smallest: found by Remez' exchange. The coefficients are then rounded to the type they serve one
-after the other, lowest first, and those not yet rounded fitted anew each time, so that they make up
-for it.
+Each polynomial minimizes the largest relative error for its degree (Remez exchange algorithm). Its
+coefficients are rounded to the target type one at a time, lowest first, and the remaining ones are
+refitted after each rounding to compensate.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ class Fit:
 
 
 class Samples:
-    """What a fit is made on: many points, dense at the ends, with the function and its weight."""
+    """Sample points, dense at the ends of the interval, with the function and its weight."""
 
     def __init__(self, fit: Fit) -> None:
         low, high = fit.interval
         count = 24 * (fit.degree + 3)
-        # no point is an end: functions may be given as quotients that are 0/0 there
+        # the ends are left out: functions may be quotients that are 0/0 there
         angles = [mp.pi * (i + mp.mpf(1) / 2) / count for i in range(count)]
         self.points = [(low + high) / 2 - (high - low) / 2 * mp.cos(a) for a in angles]
         self.values = [fit.function(x) for x in self.points]
@@ -61,7 +60,7 @@ class Samples:
 
 
 def at(coefficients: Sequence[mp.mpf], x: mp.mpf) -> mp.mpf:
-    """The polynomial with these coefficients, lowest first."""
+    """Evaluate the polynomial with these coefficients, lowest first."""
     return mp.polyval(list(reversed(coefficients)), x) if coefficients else mp.mpf(0)
 
 
@@ -70,7 +69,7 @@ def remez(samples: Samples, given: Sequence[mp.mpf], degree: int) -> list[mp.mpf
     free = degree + 1 - len(given)
     points, values, weights = samples.points, samples.values, samples.weights
     left = [y - at(given, x) for x, y in zip(points, values, strict=True)]
-    # what is left to fit is a multiple of x**len(given): errors swap sides where that does
+    # the remainder is a multiple of x**len(given): the error changes sign where that does
     sides = [-1 if x < 0 and len(given) % 2 else 1 for x in points]
     chosen = [round(i * (len(points) - 1) / free) for i in range(free + 1)]
     found: list[mp.mpf] = []
@@ -93,7 +92,7 @@ def remez(samples: Samples, given: Sequence[mp.mpf], degree: int) -> list[mp.mpf
 
 
 def alternating_peaks(errors: Sequence[mp.mpf], count: int) -> list[int]:
-    """Where errors are largest between changes of sign; of these `count` neighbours."""
+    """The `count` adjacent extrema of the error, one between each two sign changes."""
     peaks: list[int] = []
     for i, error in enumerate(errors):
         if not peaks or (error > 0) != (errors[peaks[-1]] > 0):
@@ -106,7 +105,7 @@ def alternating_peaks(errors: Sequence[mp.mpf], count: int) -> list[int]:
 
 
 def refitted(samples: Samples, best: Sequence[mp.mpf], top: Sequence[mp.mpf]) -> mp.mpf:
-    """The lowest coefficient after `top`, so that with those after it the sum is near `best`."""
+    """The lowest coefficient after `top` that, with those after it, fits `best`."""
     first, free = len(top), len(best) - len(top)
     rows, right = [], []
     for x, weight in zip(samples.points[::4], samples.weights[::4], strict=True):
@@ -117,7 +116,7 @@ def refitted(samples: Samples, best: Sequence[mp.mpf], top: Sequence[mp.mpf]) ->
 
 
 def rounded(value: mp.mpf, dtype: str) -> float:
-    """The nearest number of that type."""
+    """Round to the nearest number of the type."""
     return float(value) if dtype == "float64" else float(np.float32(float(value)))
 
 
@@ -146,7 +145,7 @@ def _rounded_in_turn(
 
 
 ZERO, ONE = mp.mpf(0), mp.mpf(1)
-SLACK = 1 + ONE / 2**10  # the reduction of an argument may end a little outside of its interval
+SLACK = 1 + ONE / 2**10  # argument reduction may end slightly outside the interval
 
 HALF = mp.log(2) / 2 * SLACK
 
@@ -157,7 +156,7 @@ def odd(function: Function) -> Function:
 
 
 def odd_scale(function: Function) -> Function:
-    """What one unit of the above is, next to the function."""
+    """The weight of an error of the above relative to the function."""
     return lambda z: function(mp.sqrt(z)) / mp.sqrt(z) / z
 
 
@@ -215,9 +214,9 @@ def middle(end: float) -> mp.mpf:
 
 
 def erf_tail(end: float, degree: int) -> Fit:
-    centre = middle(end)
+    center = middle(end)
     return Fit(
-        lambda u: mp.erf(centre + u), (1 - centre, end - centre), degree, lambda u: mp.mpf(1)
+        lambda u: mp.erf(center + u), (1 - center, end - center), degree, lambda u: mp.mpf(1)
     )
 
 
@@ -307,7 +306,7 @@ FITS = {
 
 
 def parts(value: mp.mpf, dtype: str, *bits: int) -> tuple[float, ...]:
-    """Numbers that add up to `value`: the first ones of so many bits, the last of all there are."""
+    """Split `value` into a sum: the first parts have so many bits, the last has full precision."""
     found = []
     for count in bits:
         exponent = mp.floor(mp.log(abs(value), 2))
@@ -360,7 +359,7 @@ def constants() -> dict[str, tuple[str, object]]:
 
 
 def literal(name: str, value: object) -> str:
-    """An assignment with as many numbers in a line as fit."""
+    """An assignment, its numbers wrapped to the line length."""
     if not isinstance(value, dict):
         return f"{name}: Final = {value!r}"
     lines = [f"{name}: Final = {{"]
@@ -371,7 +370,7 @@ def literal(name: str, value: object) -> str:
 
 
 def page(tables: dict[str, tuple[str, object]]) -> str:
-    """The file: tables with what they are."""
+    """The text of the file: each table under a comment."""
     pieces = [f"\n# {what}\n{literal(name, value)}\n" for name, (what, value) in tables.items()]
     return HEAD + "".join(pieces)
 

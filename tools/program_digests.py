@@ -1,14 +1,13 @@
-"""Digests of what networks and programs compile to, so that a refactoring can show that it changed
-nothing.
+"""Digests of compiled networks and programs, to show that a refactoring changed nothing.
 
-    python tools/program_digests.py before.txt        write a line per program
+    python tools/program_digests.py before.txt        write one line per program
     … change the compiler …
     python tools/program_digests.py after.txt && diff before.txt after.txt
 
-A digest covers the text of the program (`relay.program.text`) and the LLVM IR of its kernels, for
-one level of x86-64; constants that the compiler makes are covered by name, type and bytes. The
-programs are the networks of `benchmarks/zoo.py`, the dynamic ones of `relay.testing`, and those of
-`tests/programs`. Nothing is read from a cache but what this run has written.
+A digest covers the text of the program (`relay.program.text`) and the LLVM IR of its kernels for
+one level of x86-64, and the name, type and bytes of the constants that the compiler creates. The
+programs are the networks of `benchmarks/zoo.py`, the dynamic networks of `relay.testing` and
+`tests/programs`. The run starts with an empty cache.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ def subjects() -> Iterator[tuple[str, Callable[[], Made]]]:
 
 
 def digest(made: Made, target: str, cache: Cache) -> str:
-    """The digest of a program, or why there is none."""
+    """The digest of a program, or the error if it does not compile."""
     module, params = made
     try:
         compiled = compile_program(module, params, target=target, cache=cache)
     except RelayError as error:
         return f"refused: {str(error).splitlines()[0]}"
     found = hashlib.blake2b(digest_size=16)
-    # places in the source are paths of files, wherever the project lies
+    # source spans hold absolute paths
     found.update(str(compiled.program).replace(str(ROOT), "").encode())
     for kernel in compiled.program.kernels:
         found.update(kernel.ir.encode())

@@ -1,4 +1,4 @@
-"""Write `relay/__init__.pyi`: the public names for type checkers, which cannot see lazy ones.
+"""Write `relay/__init__.pyi`: the public names, which are lazy at run time, for type checkers.
 
 python tools/stub.py      from the tables in relay/__init__.py and relay.op
 """
@@ -14,7 +14,7 @@ STUB = Path(relay.__file__).with_name("__init__.pyi")
 
 
 def text() -> str:
-    """What the file must contain."""
+    """The text of the stub file."""
     lines = ["# Written by tools/stub.py from the tables in relay/__init__.py and relay.op.", ""]
     imports = {f"from {home} import {name} as {name}" for name, home in relay._WHERE.items()}
     aliases = [f"{alias} = {name}" for alias, name in sorted(relay._ALIASES.items())]
