@@ -36,7 +36,7 @@ from relay.op.building.window import (
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied, product_dtype
-from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
 from relay.op.site import Relation, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -339,84 +339,65 @@ _DOC = (
     "depthwise weight (groups equal to the input channels) may also be (channels, multiplier, …)."
 )
 
-conv1d = define(
-    "nn.conv1d",
-    doc=_DOC,
-    arguments=ARGUMENTS,
-    attrs=Conv1DAttrs,
-    relation=convolution_type("W"),
-    reference=convolve,
-    compute=convolution,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    traits=Trait.BILINEAR,
-    layout=CONVOLUTION,
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((2, 3, 7), (4, 3, 3)),
-        sample((1, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), dilation=2, groups=2, channels=6),
-        sample((2, 5, 3), (3, 3, 7), data_layout="NWC", kernel_layout="WIO", kernel_size=3),
-        sample((1, 2, 5), (2, 3, 2), groups=2, out_layout="NWC", dtype="bfloat16"),
-        sample((1, 2, 5), (3, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
-    ],
-)
 
-conv2d = define(
-    "nn.conv2d",
-    doc=_DOC,
-    arguments=ARGUMENTS,
-    attrs=Conv2DAttrs,
-    relation=conv2d_type,
-    reference=convolve,
-    compute=convolution,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    traits=Trait.BILINEAR,
-    layout=CONVOLUTION,
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((2, 3, 7, 8), (4, 3, 3, 3)),
-        sample((1, 3, 9, 8), (4, 3, 3, 2), strides=(2, 3), padding=(1, 2), dilation=(2, 1)),
-        sample((1, 4, 5, 6), (6, 2, 1, 3), groups=2, padding=(0, 1, 2, 3), channels=6),
-        sample((2, 5, 4, 3), (3, 3, 3, 7), data_layout="NHWC", kernel_layout="HWIO", padding=1),
-        sample((5, 4, 3, 2), (3, 2, 3, 7), data_layout="HWCN", kernel_layout="HWIO"),
-        sample((1, 4, 5, 5), (4, 1, 3, 3), groups=4, kernel_size=(3, 3), out_layout="NHWC"),
-        sample((1, 4, 5, 5), (4, 2, 3, 3), groups=4, channels=8, dtype="float64"),
-        sample((1, 5, 5, 4), (3, 3, 4, 1), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
-        sample((1, 5, 5, 4), (3, 3, 1, 8), groups=4, data_layout="NHWC", kernel_layout="HWIO"),
-        sample((1, 2, 4, 4, 3), (3, 6, 3, 3), data_layout="NCHW3c", out_layout="NCHW"),
-        sample(
-            (1, 3, 5, 5), Tensor((2, 3, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"
-        ),
-        sample((1, 2, 4, 4), (3, 2, 3, 3), dtype="bfloat16", strides=2),
-        sample((0, 2, 4, 4), (3, 2, 3, 3), dtype="float16", out_dtype="float32"),
-    ],
-)
+def _define(attrs: type[ConvAttrs], relation: Relation, *samples: Sample) -> OpDef:
+    return define(
+        f"nn.conv{attrs.axes}d",
+        doc=_DOC,
+        arguments=ARGUMENTS,
+        attrs=attrs,
+        relation=relation,
+        reference=convolve,
+        compute=convolution,
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        traits=Trait.BILINEAR,
+        layout=CONVOLUTION,
+        precision=Precision.ALWAYS,
+        samples=samples,
+    )
 
-conv3d = define(
-    "nn.conv3d",
-    doc=_DOC,
-    arguments=ARGUMENTS,
-    attrs=Conv3DAttrs,
-    relation=convolution_type("DHW"),
-    reference=convolve,
-    compute=convolution,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    traits=Trait.BILINEAR,
-    layout=CONVOLUTION,
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),
-        sample((1, 2, 4, 5, 3), (2, 1, 2, 2, 3), strides=(1, 2, 3), padding=(1, 0, 2), groups=2),
-        sample((1, 1, 4, 3, 3), (2, 1, 2, 2, 1), padding=(1, 2, 0, 0, 1, 2), dilation=(2, 1, 3)),
-        sample(
-            (1, 3, 4, 3, 2),
-            (2, 2, 2, 2, 3),
-            data_layout="NDHWC",
-            kernel_layout="DHWIO",
-            channels=3,
-            kernel_size=2,
-            dtype="float64",
-        ),
-        sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
-        sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), dtype="int8", out_dtype="int32"),
-    ],
+
+conv1d = _define(
+    Conv1DAttrs,
+    convolution_type("W"),
+    sample((2, 3, 7), (4, 3, 3)),
+    sample((1, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), dilation=2, groups=2, channels=6),
+    sample((2, 5, 3), (3, 3, 7), data_layout="NWC", kernel_layout="WIO", kernel_size=3),
+    sample((1, 2, 5), (2, 3, 2), groups=2, out_layout="NWC", dtype="bfloat16"),
+    sample((1, 2, 5), (3, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
+)
+conv2d = _define(
+    Conv2DAttrs,
+    conv2d_type,
+    sample((2, 3, 7, 8), (4, 3, 3, 3)),
+    sample((1, 3, 9, 8), (4, 3, 3, 2), strides=(2, 3), padding=(1, 2), dilation=(2, 1)),
+    sample((1, 4, 5, 6), (6, 2, 1, 3), groups=2, padding=(0, 1, 2, 3), channels=6),
+    sample((2, 5, 4, 3), (3, 3, 3, 7), data_layout="NHWC", kernel_layout="HWIO", padding=1),
+    sample((5, 4, 3, 2), (3, 2, 3, 7), data_layout="HWCN", kernel_layout="HWIO"),
+    sample((1, 4, 5, 5), (4, 1, 3, 3), groups=4, kernel_size=(3, 3), out_layout="NHWC"),
+    sample((1, 4, 5, 5), (4, 2, 3, 3), groups=4, channels=8, dtype="float64"),
+    sample((1, 5, 5, 4), (3, 3, 4, 1), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
+    sample((1, 5, 5, 4), (3, 3, 1, 8), groups=4, data_layout="NHWC", kernel_layout="HWIO"),
+    sample((1, 2, 4, 4, 3), (3, 6, 3, 3), data_layout="NCHW3c", out_layout="NCHW"),
+    sample((1, 3, 5, 5), Tensor((2, 3, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"),
+    sample((1, 2, 4, 4), (3, 2, 3, 3), dtype="bfloat16", strides=2),
+    sample((0, 2, 4, 4), (3, 2, 3, 3), dtype="float16", out_dtype="float32"),
+)
+conv3d = _define(
+    Conv3DAttrs,
+    convolution_type("DHW"),
+    sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),
+    sample((1, 2, 4, 5, 3), (2, 1, 2, 2, 3), strides=(1, 2, 3), padding=(1, 0, 2), groups=2),
+    sample((1, 1, 4, 3, 3), (2, 1, 2, 2, 1), padding=(1, 2, 0, 0, 1, 2), dilation=(2, 1, 3)),
+    sample(
+        (1, 3, 4, 3, 2),
+        (2, 2, 2, 2, 3),
+        data_layout="NDHWC",
+        kernel_layout="DHWIO",
+        channels=3,
+        kernel_size=2,
+        dtype="float64",
+    ),
+    sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
+    sample((1, 1, 2, 3, 3), (2, 1, 2, 2, 2), dtype="int8", out_dtype="int32"),
 )

@@ -37,7 +37,7 @@ from relay.op.conv.conv import (
 from relay.op.conv.conv_compute import transposed_convolution
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied
-from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
 from relay.op.site import Relation, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -220,97 +220,78 @@ _ARGUMENTS = [
 ]
 _DOC = "The sum of the windows that each element of data times weight gives, `strides` apart."
 
-conv1d_transpose = define(
-    "nn.conv1d_transpose",
-    doc=_DOC,
-    arguments=_ARGUMENTS,
-    attrs=Conv1DTransposeAttrs,
-    relation=transposed_type("W"),
-    reference=convolve_transposed,
-    compute=transposed_convolution,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    traits=Trait.BILINEAR,
-    layout=CONVOLUTION,
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((2, 3, 5), (3, 4, 3)),
-        sample((1, 4, 4), (4, 3, 3), strides=3, padding=(1, 2), output_padding=2, groups=2),
-        sample(
-            (1, 5, 2),
-            (3, 3, 2),
-            data_layout="NWC",
-            kernel_layout="WOI",
-            dilation=2,
-            channels=3,
-            kernel_size=3,
-        ),
-        sample((1, 2, 4), (2, 2, 2), out_layout="NWC", dtype="bfloat16"),
-        sample((1, 2, 4), (2, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
-    ],
-)
 
-conv2d_transpose = define(
-    "nn.conv2d_transpose",
-    doc=_DOC,
-    arguments=_ARGUMENTS,
-    attrs=Conv2DTransposeAttrs,
-    relation=transposed_type("HW"),
-    reference=convolve_transposed,
-    compute=transposed_convolution,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    traits=Trait.BILINEAR,
-    layout=CONVOLUTION,
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((2, 3, 4, 3), (3, 4, 3, 2)),
-        sample((1, 3, 3, 4), (3, 2, 4, 4), strides=2, padding=1, channels=2, kernel_size=4),
-        sample((1, 4, 3, 3), (4, 2, 3, 2), groups=2, strides=(2, 3), output_padding=(1, 2)),
-        sample((1, 2, 4, 4), (2, 1, 2, 3), padding=(0, 1, 2, 1), dilation=(2, 1), dtype="float64"),
-        sample((1, 3, 4, 2), (2, 2, 3, 2), data_layout="NHWC", kernel_layout="HWOI"),
-        sample((1, 3, 4, 2), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
-        sample((1, 1, 3, 3, 2), (2, 4, 2, 2), data_layout="NCHW2c", out_layout="NCHW4c"),
-        sample(
-            (1, 2, 3, 3), Tensor((2, 2, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"
-        ),
-        sample((1, 2, 3, 3), (2, 2, 3, 3), dtype="float16", padding=1),
-        sample((1, 4, 3, 3), (4, 4, 3, 3), strides=2, groups=2, padding=1),
-        sample((1, 2, 5, 4), (2, 16, 2, 5), strides=(3, 2), padding=(4, 1, 0, 2)),
-    ],
-)
+def _define(attrs: type[ConvTransposeAttrs], spatial: str, *samples: Sample) -> OpDef:
+    return define(
+        f"nn.conv{attrs.axes}d_transpose",
+        doc=_DOC,
+        arguments=_ARGUMENTS,
+        attrs=attrs,
+        relation=transposed_type(spatial),
+        reference=convolve_transposed,
+        compute=transposed_convolution,
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        traits=Trait.BILINEAR,
+        layout=CONVOLUTION,
+        precision=Precision.ALWAYS,
+        samples=samples,
+    )
 
-conv3d_transpose = define(
-    "nn.conv3d_transpose",
-    doc=_DOC,
-    arguments=_ARGUMENTS,
-    attrs=Conv3DTransposeAttrs,
-    relation=transposed_type("DHW"),
-    reference=convolve_transposed,
-    compute=transposed_convolution,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    traits=Trait.BILINEAR,
-    layout=CONVOLUTION,
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),
-        sample(
-            (1, 2, 3, 2, 2),
-            (2, 2, 2, 3, 2),
-            groups=2,
-            strides=(2, 1, 3),
-            output_padding=(1, 0, 2),
-            padding=(0, 1, 0, 1, 1, 1),
-        ),
-        sample(
-            (1, 2, 3, 2, 2),
-            (2, 2, 1, 3, 2),
-            data_layout="NDHWC",
-            kernel_layout="DHWOI",
-            dilation=(2, 1, 1),
-            channels=3,
-            kernel_size=(2, 2, 1),
-            dtype="float64",
-        ),
-        sample((1, 1, 2, 2, 2), (1, 2, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
-        sample((1, 1, 2, 2, 2), (1, 2, 2, 2, 2), dtype="int8", out_dtype="int32"),
-    ],
+
+conv1d_transpose = _define(
+    Conv1DTransposeAttrs,
+    "W",
+    sample((2, 3, 5), (3, 4, 3)),
+    sample((1, 4, 4), (4, 3, 3), strides=3, padding=(1, 2), output_padding=2, groups=2),
+    sample(
+        (1, 5, 2),
+        (3, 3, 2),
+        data_layout="NWC",
+        kernel_layout="WOI",
+        dilation=2,
+        channels=3,
+        kernel_size=3,
+    ),
+    sample((1, 2, 4), (2, 2, 2), out_layout="NWC", dtype="bfloat16"),
+    sample((1, 2, 4), (2, 2, 2), dtype="int8", low=-99, high=99, out_dtype="int32"),
+)
+conv2d_transpose = _define(
+    Conv2DTransposeAttrs,
+    "HW",
+    sample((2, 3, 4, 3), (3, 4, 3, 2)),
+    sample((1, 3, 3, 4), (3, 2, 4, 4), strides=2, padding=1, channels=2, kernel_size=4),
+    sample((1, 4, 3, 3), (4, 2, 3, 2), groups=2, strides=(2, 3), output_padding=(1, 2)),
+    sample((1, 2, 4, 4), (2, 1, 2, 3), padding=(0, 1, 2, 1), dilation=(2, 1), dtype="float64"),
+    sample((1, 3, 4, 2), (2, 2, 3, 2), data_layout="NHWC", kernel_layout="HWOI"),
+    sample((1, 3, 4, 2), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
+    sample((1, 1, 3, 3, 2), (2, 4, 2, 2), data_layout="NCHW2c", out_layout="NCHW4c"),
+    sample((1, 2, 3, 3), Tensor((2, 2, 3, 3), "int8"), dtype="uint8", high=99, out_dtype="int32"),
+    sample((1, 2, 3, 3), (2, 2, 3, 3), dtype="float16", padding=1),
+    sample((1, 4, 3, 3), (4, 4, 3, 3), strides=2, groups=2, padding=1),
+    sample((1, 2, 5, 4), (2, 16, 2, 5), strides=(3, 2), padding=(4, 1, 0, 2)),
+)
+conv3d_transpose = _define(
+    Conv3DTransposeAttrs,
+    "DHW",
+    sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),
+    sample(
+        (1, 2, 3, 2, 2),
+        (2, 2, 2, 3, 2),
+        groups=2,
+        strides=(2, 1, 3),
+        output_padding=(1, 0, 2),
+        padding=(0, 1, 0, 1, 1, 1),
+    ),
+    sample(
+        (1, 2, 3, 2, 2),
+        (2, 2, 1, 3, 2),
+        data_layout="NDHWC",
+        kernel_layout="DHWOI",
+        dilation=(2, 1, 1),
+        channels=3,
+        kernel_size=(2, 2, 1),
+        dtype="float64",
+    ),
+    sample((1, 1, 2, 2, 2), (1, 2, 2, 2, 2), out_layout="NDHWC", dtype="float16"),
+    sample((1, 1, 2, 2, 2), (1, 2, 2, 2, 2), dtype="int8", out_dtype="int32"),
 )

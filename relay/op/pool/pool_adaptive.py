@@ -1,4 +1,4 @@
-"""Pools whose windows follow from the size of the result, down to one window over everything.
+"""Adaptive and global pooling: the windows follow from the size of the result.
 
 Window i of o over an axis of extent x reaches from floor(i * x / o) to ceil((i + 1) * x / o).
 """
@@ -17,9 +17,9 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
-from relay.op.opdef import FusionKind, OpDef, define, sample
+from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
-from relay.op.pool.pool import AVG_FACTS, MAX_FACTS, with_whole_axes
+from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, SPATIAL, with_whole_axes
 from relay.op.site import NUMERIC, Relation, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _global_type(site: Site) -> Type | None:
 
 
 def _resized(site: Site, spatial: str, sizes: Sequence[int]) -> TensorType | None:
-    """The type of data with other spatial extents, where sizes are given."""
+    """The type of data with the given spatial extents."""
     site.require_elements(0, NUMERIC)
     known, letters = site.attrs, "NC" + spatial
     layout = require_layout(site, "layout", known.layout, letters)
@@ -122,7 +122,7 @@ def _segments(extent: int, count: int) -> list[slice]:
 def _by_axis(
     data: np.ndarray, sizes: Sequence[int], combine: Callable[[np.ndarray, int], Any]
 ) -> np.ndarray:
-    """Windows are products of segments, so one axis is combined after the other."""
+    """Reduce one axis after the other: windows are products of segments."""
     for axis, count in enumerate(sizes, start=2):
         if count == 0:  # as many windows as elements
             continue
@@ -137,7 +137,7 @@ def _by_axis(
 def adaptive_max_pool(
     data: np.ndarray, output_size: Sequence[int], layout: str, out_layout: str
 ) -> Any:
-    """The greatest element of each window; of an empty one, the lowest there is."""
+    """The maximum of each window; the lowest value for an empty one."""
     lowest = limits(data.dtype)[0]
 
     def pool(x: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ def adaptive_avg_pool(
 
 
 def global_max_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
-    """The greatest element over the spatial axes."""
+    """The maximum over the spatial axes."""
     return adaptive_max_pool(data, (1, 1), layout, out_layout)
 
 
@@ -178,10 +178,10 @@ def global_avg_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
 
 # --- adaptive pools ----------------------------------------------------------------------------
 
-_MAX_DOC = "The greatest element of each of the windows that cut data evenly; NaN if there is one."
+_MAX_DOC = "The maximum of each adaptive window; NaN if there is one."
 _AVG_DOC = (
-    "The mean of each of the windows that cut data evenly. Integers truncate towards zero; a mean "
-    "over nothing is NaN, or 0 for integers."
+    "The mean of each adaptive window. Integers truncate towards zero; the mean of an empty window "
+    "is NaN, or 0 for integers."
 )
 _SAMPLES_1D = (
     sample((1, 2, 7), output_size=3),
@@ -206,15 +206,23 @@ _SAMPLES_3D = (
 )
 
 
-def _adaptive(name: str, spatial: str, data: str, attributes: type[Attrs], samples: Any) -> OpDef:
-    is_max = name.startswith("adaptive_max")
+def _define(
+    name: str,
+    doc: str,
+    axes: int,
+    attributes: type[Attrs],
+    relation: Relation,
+    reference: Callable[..., Any],
+    samples: Sequence[Sample],
+) -> OpDef:
+    is_max = "max" in name
     return define(
         f"nn.{name}",
-        doc=_MAX_DOC if is_max else _AVG_DOC,
-        arguments=[("data", data)],
+        doc=doc,
+        arguments=[("data", INPUTS[axes])],
         attrs=attributes,
-        relation=adaptive_type(spatial),
-        reference=rounded_once(adaptive_max_pool if is_max else adaptive_avg_pool),
+        relation=relation,
+        reference=rounded_once(reference),
         compute=pool_compute.adaptive_max_pool if is_max else pool_compute.adaptive_avg_pool,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
@@ -222,15 +230,22 @@ def _adaptive(name: str, spatial: str, data: str, attributes: type[Attrs], sampl
     )
 
 
-_1D: Any = "W", "the input", AdaptivePool1DAttrs, _SAMPLES_1D
-_2D: Any = "HW", "images", AdaptivePool2DAttrs, _SAMPLES_2D
-_3D: Any = "DHW", "volumes", AdaptivePool3DAttrs, _SAMPLES_3D
-adaptive_max_pool1d = _adaptive("adaptive_max_pool1d", *_1D)
-adaptive_max_pool2d = _adaptive("adaptive_max_pool2d", *_2D)
-adaptive_max_pool3d = _adaptive("adaptive_max_pool3d", *_3D)
-adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", *_1D)
-adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", *_2D)
-adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", *_3D)
+def _max(axes: int, attributes: type[Attrs], samples: Sequence[Sample]) -> OpDef:
+    name, relation = f"adaptive_max_pool{axes}d", adaptive_type(SPATIAL[axes])
+    return _define(name, _MAX_DOC, axes, attributes, relation, adaptive_max_pool, samples)
+
+
+def _avg(axes: int, attributes: type[Attrs], samples: Sequence[Sample]) -> OpDef:
+    name, relation = f"adaptive_avg_pool{axes}d", adaptive_type(SPATIAL[axes])
+    return _define(name, _AVG_DOC, axes, attributes, relation, adaptive_avg_pool, samples)
+
+
+adaptive_max_pool1d = _max(1, AdaptivePool1DAttrs, _SAMPLES_1D)
+adaptive_max_pool2d = _max(2, AdaptivePool2DAttrs, _SAMPLES_2D)
+adaptive_max_pool3d = _max(3, AdaptivePool3DAttrs, _SAMPLES_3D)
+adaptive_avg_pool1d = _avg(1, AdaptivePool1DAttrs, _SAMPLES_1D)
+adaptive_avg_pool2d = _avg(2, AdaptivePool2DAttrs, _SAMPLES_2D)
+adaptive_avg_pool3d = _avg(3, AdaptivePool3DAttrs, _SAMPLES_3D)
 
 # --- global pools ------------------------------------------------------------------------------
 
@@ -241,35 +256,26 @@ _GLOBAL_SAMPLES = (
     sample((1, 2, 3, 4, 2), layout="NCHW2c", dtype="float64"),
 )
 
-global_max_pool2d = define(
-    "nn.global_max_pool2d",
-    doc="The greatest element of each channel; NaN if there is one.",
-    arguments=[("data", "images")],
-    attrs=GlobalPool2DAttrs,
-    relation=_global_type,
-    reference=rounded_once(global_max_pool),
-    compute=pool_compute.adaptive_max_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    samples=_GLOBAL_SAMPLES,
-    **MAX_FACTS,
-)
+_GLOBAL: Any = 2, GlobalPool2DAttrs, _global_type
 
-global_avg_pool2d = define(
-    "nn.global_avg_pool2d",
-    doc="The mean of each channel; integers truncate towards zero.",
-    arguments=[("data", "images")],
-    attrs=GlobalPool2DAttrs,
-    relation=_global_type,
-    reference=rounded_once(global_avg_pool),
-    compute=pool_compute.adaptive_avg_pool,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    samples=_GLOBAL_SAMPLES,
-    **AVG_FACTS,
+global_max_pool2d = _define(
+    "global_max_pool2d",
+    "The maximum of each channel; NaN if there is one.",
+    *_GLOBAL,
+    global_max_pool,
+    _GLOBAL_SAMPLES,
+)
+global_avg_pool2d = _define(
+    "global_avg_pool2d",
+    "The mean of each channel; integers truncate towards zero.",
+    *_GLOBAL,
+    global_avg_pool,
+    _GLOBAL_SAMPLES,
 )
 
 
 def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Call:
-    """The greatest element of each channel."""
+    """The maximum of each channel."""
     return adaptive_max_pool1d(data, 1, layout, out_layout)
 
 
@@ -279,7 +285,7 @@ def global_avg_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> 
 
 
 def global_max_pool3d(data: Expr, layout: str = "NCDHW", out_layout: str = "") -> Call:
-    """The greatest element of each channel."""
+    """The maximum of each channel."""
     return adaptive_max_pool3d(data, 1, layout, out_layout)
 
 

@@ -1,4 +1,4 @@
-"""Where the greatest element of each window of a pool stands."""
+"""The positions of the maxima of the windows of a pool."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _positions_type(spatial: str) -> Relation:
 
 
 def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
-    """The place of the first greatest element of each window; -1 of a window outside data."""
+    """The position of the first maximum of each window; -1 for a window outside of data."""
 
     def pool(x: np.ndarray) -> Any:
         places = np.arange(prod(x.shape[2:]), dtype="int64").reshape(1, 1, *x.shape[2:])
@@ -43,8 +43,8 @@ def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: 
         values = pool_windows(widened(x), limits(x.dtype)[0], **known)
         flat = values.reshape(*values.shape[: x.ndim], prod(known["pool_size"]))
         where = np.broadcast_to(numbers, values.shape).reshape(flat.shape)
-        greatest = flat.max(-1, keepdims=True)
-        hits = (where >= 0) & ((flat == greatest) | (flat != flat))
+        maximum = flat.max(-1, keepdims=True)
+        hits = (where >= 0) & ((flat == maximum) | (flat != flat))
         first = hits.argmax(-1)[..., None]
         found = np.take_along_axis(where, first, -1)
         return np.where(hits.any(-1), found[..., 0], -1)
@@ -55,9 +55,9 @@ def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: 
 def _define(count: int, spatial: str, attrs: type[PoolAttrs], samples: list[Sample]) -> OpDef:
     return define(
         f"nn.max_pool{count}d_positions",
-        doc=f"Where the greatest element of each window of `nn.max_pool{count}d` stands, the "
-        "first of several: its place among the elements of its channel, counted row by row. NaN "
-        "counts as greatest. A window that holds nothing of data gives -1.",
+        doc=f"The position of the first maximum of each window of `nn.max_pool{count}d`: its "
+        "row-major index in its channel. NaN counts as the maximum. A window outside of data "
+        "gives -1.",
         arguments=[("data", "the input")],
         attrs=attrs,
         relation=_positions_type(spatial),
