@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, Signature
+from types import MappingProxyType
 from typing import Any
 
 from relay.ir.attrs import Attrs
@@ -22,12 +23,13 @@ def helper(
     *,
     first: Sequence[str] = (),
     without: Sequence[str] = (),
+    convert: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
     **defaults: Any,
 ) -> Callable[..., Call]:
     """The function `f(*arguments, *attributes)` that builds calls of operator `name`.
 
     Attributes come in the order of the record, after those named in `first` and except those in
-    `without`; `defaults` replaces defaults of the record.
+    `without`; `defaults` replaces defaults of the record, `convert` converts given values.
 
     max_pool1d = helper("nn.max_pool1d", "…", ("data",), MaxPool1DAttrs, pool_size=(1,))
     """
@@ -42,6 +44,8 @@ def helper(
     def build(*args: Any, **keywords: Any) -> Call:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
+        for key, function in convert.items():
+            bound.arguments[key] = function(bound.arguments[key])
         operands = [bound.arguments.pop(argument) for argument in arguments]
         return get(name)(*operands, **bound.arguments)
 

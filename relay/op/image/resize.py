@@ -45,7 +45,7 @@ from relay.op.building.views import extent_in, view
 from relay.op.building.window import per_axis
 from relay.op.facts import Trait
 from relay.op.known import as_tensor, is_known
-from relay.op.opdef import DType, FusionKind, Sample, define, get, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, get, sample
 from relay.op.site import NUMERIC, Relation, Site
 
 
@@ -274,71 +274,65 @@ def resize2d(
     return RESIZE2D(data, per_axis(size, 2), roi, *rest)
 
 
-def resize3d(
-    data: Expr,
-    size: int | Sequence[int],
-    roi: Sequence[float] | None = None,
-    layout: str = "NCDHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> Call:
-    """Resize volumes."""
-    return RESIZE3D(
-        data,
-        per_axis(size, 3),
-        roi,
-        layout,
-        method,
-        coordinate_transformation_mode,
-        rounding_method,
-        cubic_alpha,
-        cubic_exclude,
-        extrapolation_value,
-        out_dtype,
+resize3d = helper(
+    "image.resize3d",
+    "Resize volumes.",
+    ("data",),
+    Resize3DAttrs,
+    convert={"size": lambda size: per_axis(size, 3)},
+    rounding_method="",
+    cubic_exclude=0,
+)
+
+
+def _define(
+    spatial: str,
+    data: str,
+    attributes: type[ResizeAttrs],
+    build: Callable[..., Call],
+    *samples: Sample,
+) -> OpDef:
+    return define(
+        f"image.resize{len(spatial)}d",
+        doc=f"Resize {data}. Integers are computed in float64 and rounded, ties to even.",
+        arguments=[("data", data)],
+        attrs=attributes,
+        relation=resize_type(spatial),
+        reference=resize,
+        compute=resize_compute,
+        fusion=FusionKind.INJECTIVE,
+        traits=Trait.AVERAGES,
+        layout=IMAGE,
+        helper=build,
+        samples=samples,
     )
 
 
-_DOC = "Resize {}. Integers are computed in float64 and rounded, ties to even."
-
-RESIZE1D = define(
-    "image.resize1d",
-    doc=_DOC.format("signals"),
-    arguments=[("data", "signals")],
-    attrs=Resize1DAttrs,
-    relation=resize_type("W"),
-    reference=resize,
-    compute=resize_compute,
-    fusion=FusionKind.INJECTIVE,
-    traits=Trait.AVERAGES,
-    layout=IMAGE,
-    helper=resize1d,
-    samples=[
-        sample((1, 2, 5), size=8),
-        sample((1, 5, 2), size=3, layout="NWC", method="cubic", cubic_alpha=-0.75),
-        sample((1, 2, 5), size=9, method="cubic", cubic_exclude=True, dtype="float64"),
-        sample((2, 1, 7), size=1, coordinate_transformation_mode="pytorch_half_pixel"),
-        sample(
-            (1, 2, 6),
-            size=4,
-            roi=(-0.2, 0.9),
-            coordinate_transformation_mode="tf_crop_and_resize",
-            extrapolation_value=7.5,
-            out_dtype="float16",
-        ),
-        *(
-            sample((1, 1, 5), size=7, method="nearest_neighbor", rounding_method=rounding)
-            for rounding in ("", "round", "floor", "ceil")
-        ),
-        *(
-            sample((1, 1, 4), size=2, method="nearest_neighbor", rounding_method=rounding)
-            for rounding in ("round", "round_prefer_floor", "round_prefer_ceil")
-        ),
-    ],
+RESIZE1D = _define(
+    "W",
+    "signals",
+    Resize1DAttrs,
+    resize1d,
+    sample((1, 2, 5), size=8),
+    sample((1, 5, 2), size=3, layout="NWC", method="cubic", cubic_alpha=-0.75),
+    sample((1, 2, 5), size=9, method="cubic", cubic_exclude=True, dtype="float64"),
+    sample((2, 1, 7), size=1, coordinate_transformation_mode="pytorch_half_pixel"),
+    sample(
+        (1, 2, 6),
+        size=4,
+        roi=(-0.2, 0.9),
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=7.5,
+        out_dtype="float16",
+    ),
+    *(
+        sample((1, 1, 5), size=7, method="nearest_neighbor", rounding_method=rounding)
+        for rounding in ("", "round", "floor", "ceil")
+    ),
+    *(
+        sample((1, 1, 4), size=2, method="nearest_neighbor", rounding_method=rounding)
+        for rounding in ("round", "round_prefer_floor", "round_prefer_ceil")
+    ),
 )
 
 
@@ -366,73 +360,55 @@ def _images() -> list[Sample]:
     ]
 
 
-RESIZE2D = define(
-    "image.resize2d",
-    doc=_DOC.format("images"),
-    arguments=[("data", "images")],
-    attrs=Resize2DAttrs,
-    relation=resize_type("HW"),
-    reference=resize,
-    compute=resize_compute,
-    fusion=FusionKind.INJECTIVE,
-    traits=Trait.AVERAGES,
-    layout=IMAGE,
-    helper=resize2d,
-    samples=[
-        *_images(),
-        sample((1, 4, 5, 2), size=(8, 3), layout="NHWC", dtype="bfloat16"),
-        sample((1, 2, 4, 5, 3), size=(2, 5), layout="NCHW3c", dtype="float64"),
-        sample((1, 1, 4, 4), size=(7, 7), dtype="uint8", high=255, out_dtype="float32"),
-        sample((1, 1, 4, 4), size=(3, 6), dtype="int8", low=-128, high=127, method="cubic"),
-        sample((1, 1, 3, 3), size=(2, 5), dtype="int64", method="nearest_neighbor"),
-        sample((1, 2, 3, 4), size=(1, 1), coordinate_transformation_mode="align_corners"),
-        sample((1, 1, 4, 3), size=(6, 6), method="cubic", cubic_exclude=True, cubic_alpha=-0.75),
-        sample(
-            (1, 1, 4, 3),
-            size=(3, 1),
-            roi=(0.5, 0.25, 1.5, 0.75),
-            method="nearest_neighbor",
-            coordinate_transformation_mode="tf_crop_and_resize",
-            extrapolation_value=-3.5,
-            dtype="int8",
-        ),
-        sample((0, 2, 3, 4), size=(2, 2), dtype="float16"),
-    ],
+RESIZE2D = _define(
+    "HW",
+    "images",
+    Resize2DAttrs,
+    resize2d,
+    *_images(),
+    sample((1, 4, 5, 2), size=(8, 3), layout="NHWC", dtype="bfloat16"),
+    sample((1, 2, 4, 5, 3), size=(2, 5), layout="NCHW3c", dtype="float64"),
+    sample((1, 1, 4, 4), size=(7, 7), dtype="uint8", high=255, out_dtype="float32"),
+    sample((1, 1, 4, 4), size=(3, 6), dtype="int8", low=-128, high=127, method="cubic"),
+    sample((1, 1, 3, 3), size=(2, 5), dtype="int64", method="nearest_neighbor"),
+    sample((1, 2, 3, 4), size=(1, 1), coordinate_transformation_mode="align_corners"),
+    sample((1, 1, 4, 3), size=(6, 6), method="cubic", cubic_exclude=True, cubic_alpha=-0.75),
+    sample(
+        (1, 1, 4, 3),
+        size=(3, 1),
+        roi=(0.5, 0.25, 1.5, 0.75),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=-3.5,
+        dtype="int8",
+    ),
+    sample((0, 2, 3, 4), size=(2, 2), dtype="float16"),
 )
 
-RESIZE3D = define(
-    "image.resize3d",
-    doc=_DOC.format("volumes"),
-    arguments=[("data", "volumes")],
-    attrs=Resize3DAttrs,
-    relation=resize_type("DHW"),
-    reference=resize,
-    compute=resize_compute,
-    fusion=FusionKind.INJECTIVE,
-    traits=Trait.AVERAGES,
-    layout=IMAGE,
-    helper=resize3d,
-    samples=[
-        sample((1, 2, 3, 4, 2), size=(5, 2, 3)),
-        sample(
-            (1, 2, 3, 4, 2),
-            size=(2, 5, 3),
-            layout="NDHWC",
-            method="nearest_neighbor",
-            coordinate_transformation_mode="asymmetric",
-            rounding_method="floor",
-            dtype="int8",
-        ),
-        sample((1, 1, 3, 2, 4), size=(4, 3, 3), method="cubic", cubic_alpha=-0.75, dtype="float64"),
-        sample((1, 1, 3, 2, 4), size=(2, 3, 6), method="cubic", cubic_exclude=True),
-        sample(
-            (1, 1, 3, 4, 3),
-            size=(2, 3, 3),
-            roi=(-0.5, 0.0, 0.2, 1.0, 0.9, 1.1),
-            coordinate_transformation_mode="tf_crop_and_resize",
-            extrapolation_value=2.5,
-            out_dtype="float32",
-            dtype="float16",
-        ),
-    ],
+RESIZE3D = _define(
+    "DHW",
+    "volumes",
+    Resize3DAttrs,
+    resize3d,
+    sample((1, 2, 3, 4, 2), size=(5, 2, 3)),
+    sample(
+        (1, 2, 3, 4, 2),
+        size=(2, 5, 3),
+        layout="NDHWC",
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+        dtype="int8",
+    ),
+    sample((1, 1, 3, 2, 4), size=(4, 3, 3), method="cubic", cubic_alpha=-0.75, dtype="float64"),
+    sample((1, 1, 3, 2, 4), size=(2, 3, 6), method="cubic", cubic_exclude=True),
+    sample(
+        (1, 1, 3, 4, 3),
+        size=(2, 3, 3),
+        roi=(-0.5, 0.0, 0.2, 1.0, 0.9, 1.1),
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=2.5,
+        out_dtype="float32",
+        dtype="float16",
+    ),
 )

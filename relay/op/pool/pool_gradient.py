@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from relay.ir.expr import Call
 from relay.ir.types import Type
 from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked, spatial_axes, unblocked
 from relay.op.building.numerics import limits, rounded_once
 from relay.op.building.window import overlapped, pad_pairs
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
     AvgPool2DAttrs,
     MaxPool2DAttrs,
+    PoolAttrs,
     counted,
     pool_windows,
     pooled_type,
@@ -90,69 +92,52 @@ def avg_pool_gradient(
     return _shared(out_grad, data, share, layout, out_layout, **known)
 
 
-_ARGUMENTS = [("out_grad", "the gradient of the result of the pool"), ("data", "its input")]
+def _define(
+    kind: str, effect: str, attrs: type[PoolAttrs], *samples: Sample
+) -> tuple[OpDef, Callable[..., Call]]:
+    name, pool, is_max = f"nn.{kind}_pool2d_grad", f"{kind}_pool2d", kind == "max"
+    build = helper(
+        name,
+        f"The gradient of `{pool}` with respect to its input.",
+        ("out_grad", "data"),
+        attrs,
+        without=("dilation",),
+        pool_size=(1, 1),
+        padding=(0, 0),
+    )
+    record = define(
+        name,
+        doc=f"The gradient of `nn.{pool}` with respect to its input: that of a window {effect}.",
+        arguments=[("out_grad", "the gradient of the result of the pool"), ("data", "its input")],
+        attrs=attrs,
+        relation=_gradient_type,
+        reference=rounded_once(max_pool_gradient if is_max else avg_pool_gradient),
+        compute=pool_compute.max_pool_gradient if is_max else pool_compute.avg_pool_gradient,
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        helper=build,
+        samples=samples,
+    )
+    return record, build
 
 
-max_pool2d_grad = helper(
-    "nn.max_pool2d_grad",
-    "The gradient of `max_pool2d` with respect to its input.",
-    ("out_grad", "data"),
+MAX_POOL2D_GRAD, max_pool2d_grad = _define(
+    "max",
+    "goes to its first maximum",
     MaxPool2DAttrs,
-    without=("dilation",),
-    pool_size=(1, 1),
-    padding=(0, 0),
+    sample((1, 2, 4, 5), (1, 2, 5, 7), pool_size=(2, 3)),
+    sample((1, 2, 4, 3), (1, 2, 6, 7), pool_size=3, strides=(2, 3), padding=1, ceil_mode=True),
+    sample((1, 4, 4, 2), (1, 6, 5, 2), pool_size=2, dilation=(2, 1), layout="NHWC"),
+    sample((1, 5, 5, 1), (1, 1, 5, 5), pool_size=3, padding=1, out_layout="NHWC"),
+    sample((1, 1, 2, 2), (1, 1, 4, 4), pool_size=2, strides=2, dtype="float16"),
 )
-
-
-MAX_POOL2D_GRAD = define(
-    "nn.max_pool2d_grad",
-    doc="The gradient of `nn.max_pool2d` with respect to its input: that of a window goes to its "
-    "first maximum.",
-    arguments=_ARGUMENTS,
-    attrs=MaxPool2DAttrs,
-    relation=_gradient_type,
-    reference=rounded_once(max_pool_gradient),
-    compute=pool_compute.max_pool_gradient,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=max_pool2d_grad,
-    samples=[
-        sample((1, 2, 4, 5), (1, 2, 5, 7), pool_size=(2, 3)),
-        sample((1, 2, 4, 3), (1, 2, 6, 7), pool_size=3, strides=(2, 3), padding=1, ceil_mode=True),
-        sample((1, 4, 4, 2), (1, 6, 5, 2), pool_size=2, dilation=(2, 1), layout="NHWC"),
-        sample((1, 5, 5, 1), (1, 1, 5, 5), pool_size=3, padding=1, out_layout="NHWC"),
-        sample((1, 1, 2, 2), (1, 1, 4, 4), pool_size=2, strides=2, dtype="float16"),
-    ],
-)
-
-
-avg_pool2d_grad = helper(
-    "nn.avg_pool2d_grad",
-    "The gradient of `avg_pool2d` with respect to its input.",
-    ("out_grad", "data"),
+AVG_POOL2D_GRAD, avg_pool2d_grad = _define(
+    "avg",
+    "is divided among its elements",
     AvgPool2DAttrs,
-    without=("dilation",),
-    pool_size=(1, 1),
-    padding=(0, 0),
-)
-
-
-AVG_POOL2D_GRAD = define(
-    "nn.avg_pool2d_grad",
-    doc="The gradient of `nn.avg_pool2d` with respect to its input: that of a window is divided "
-    "among its elements.",
-    arguments=_ARGUMENTS,
-    attrs=AvgPool2DAttrs,
-    relation=_gradient_type,
-    reference=rounded_once(avg_pool_gradient),
-    compute=pool_compute.avg_pool_gradient,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=avg_pool2d_grad,
-    samples=[
-        sample((1, 2, 4, 5), (1, 2, 5, 7), pool_size=(2, 3)),
-        sample((1, 2, 4, 3), (1, 2, 6, 7), pool_size=3, strides=(2, 3), padding=1, ceil_mode=True),
-        sample((1, 1, 5, 5), (1, 1, 5, 5), pool_size=3, padding=1, count_include_pad=True),
-        sample((1, 4, 4, 2), (1, 6, 5, 2), pool_size=2, dilation=(2, 1), layout="NHWC"),
-        sample((1, 5, 5, 1), (1, 1, 5, 5), pool_size=3, padding=1, out_layout="NHWC"),
-        sample((1, 1, 2, 2), (1, 1, 4, 4), pool_size=2, strides=2, dtype="bfloat16"),
-    ],
+    sample((1, 2, 4, 5), (1, 2, 5, 7), pool_size=(2, 3)),
+    sample((1, 2, 4, 3), (1, 2, 6, 7), pool_size=3, strides=(2, 3), padding=1, ceil_mode=True),
+    sample((1, 1, 5, 5), (1, 1, 5, 5), pool_size=3, padding=1, count_include_pad=True),
+    sample((1, 4, 4, 2), (1, 6, 5, 2), pool_size=2, dilation=(2, 1), layout="NHWC"),
+    sample((1, 5, 5, 1), (1, 1, 5, 5), pool_size=3, padding=1, out_layout="NHWC"),
+    sample((1, 1, 2, 2), (1, 1, 4, 4), pool_size=2, strides=2, dtype="bfloat16"),
 )
