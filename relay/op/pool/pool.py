@@ -312,11 +312,7 @@ AVG_POOL3D, avg_pool3d = _define(
     AvgPool3DAttrs,
     sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
     sample(
-        (1, 1, 4, 3, 4),
-        pool_size=2,
-        strides=(2, 1, 3),
-        padding=(1, 0, 1, 0, 1, 0),
-        ceil_mode=True,
+        (1, 1, 4, 3, 4), pool_size=2, strides=(2, 1, 3), padding=(1, 0, 1, 0, 1, 0), ceil_mode=True
     ),
     sample((1, 1, 3, 3, 4), pool_size=2, padding=1, count_include_pad=True, dtype="float16"),
     sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC", dtype="int8"),

@@ -15,7 +15,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import Type
 from relay.op.building.numerics import limits
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.qnn.parameters import (
     SCALE,
     affine,
@@ -148,50 +148,46 @@ def simulated_dequantize(
     return SIMULATED_DEQUANTIZE(data, _code(in_dtype), input_scale, input_zero_point, axis=axis)
 
 
-SIMULATED_QUANTIZE = define(
-    "qnn.simulated_quantize",
-    doc="`qnn.quantize` with a result in floating point. The simulated element type is a code: 1 "
-    "int8, 2 uint8, 3 int32; any other returns data.",
-    arguments=[
-        ("data", "the input"),
-        ("out_dtype", "the code of an element type"),
-        ("output_scale", "the scale"),
-        ("output_zero_point", "the zero point"),
-    ],
-    attrs=SimulatedAttrs,
-    relation=_simulated_type,
-    reference=_simulated_quantize,
-    compute=_simulated_quantize_compute,
-    fusion=FusionKind.ELEMWISE,
-    helper=simulated_quantize,
-    samples=[
-        sample((2, 3), np.int32(1), *affine(0.01, 3)),
-        sample((2, 3), np.int32(2), *affine_vectors(3)),
-        sample((2, 3), np.int32(3), *affine_vectors(2), axis=0),
-        sample((3,), np.int32(0), *affine(0.5, 1)),
-    ],
-)
+def _define(name: str, doc: str, data: str, reference: Any, compute: Any, build: Any) -> OpDef:
+    side = "out" if name == "quantize" else "in"
+    return define(
+        f"qnn.simulated_{name}",
+        doc=f"`qnn.{name}` {doc}. The simulated element type is a code: 1 int8, 2 uint8, 3 int32; "
+        "any other returns data.",
+        arguments=[
+            ("data", data),
+            (f"{side}_dtype", "the code of an element type"),
+            (f"{side}put_scale", "the scale"),
+            (f"{side}put_zero_point", "the zero point"),
+        ],
+        attrs=SimulatedAttrs,
+        relation=_simulated_type,
+        reference=reference,
+        compute=compute,
+        fusion=FusionKind.ELEMWISE,
+        helper=build,
+        samples=[
+            sample((2, 3), np.int32(1), *affine(0.01, 3)),
+            sample((2, 3), np.int32(2), *affine_vectors(3)),
+            sample((2, 3), np.int32(3), *affine_vectors(2), axis=0),
+            sample((3,), np.int32(0), *affine(0.5, 1)),
+        ],
+    )
 
-SIMULATED_DEQUANTIZE = define(
-    "qnn.simulated_dequantize",
-    doc="`qnn.dequantize` of integers in floating point. The simulated element type is a code: 1 "
-    "int8, 2 uint8, 3 int32; any other returns data.",
-    arguments=[
-        ("data", "integers"),
-        ("in_dtype", "the code of an element type"),
-        ("input_scale", "the scale"),
-        ("input_zero_point", "the zero point"),
-    ],
-    attrs=SimulatedAttrs,
-    relation=_simulated_type,
-    reference=_simulated_dequantize,
-    compute=_simulated_dequantize_compute,
-    fusion=FusionKind.ELEMWISE,
-    helper=simulated_dequantize,
-    samples=[
-        sample((2, 3), np.int32(1), *affine(0.01, 3)),
-        sample((2, 3), np.int32(2), *affine_vectors(3)),
-        sample((2, 3), np.int32(3), *affine_vectors(2), axis=0),
-        sample((3,), np.int32(0), *affine(0.5, 1)),
-    ],
+
+SIMULATED_QUANTIZE = _define(
+    "quantize",
+    "with a result in floating point",
+    "the input",
+    _simulated_quantize,
+    _simulated_quantize_compute,
+    simulated_quantize,
+)
+SIMULATED_DEQUANTIZE = _define(
+    "dequantize",
+    "of integers in floating point",
+    "integers",
+    _simulated_dequantize,
+    _simulated_dequantize_compute,
+    simulated_dequantize,
 )

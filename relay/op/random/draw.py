@@ -254,6 +254,30 @@ def _drawn(static: OpDef, key: Expr, shape: Sequence[int] | Expr, *rest: Any) ->
     return TupleWrapper(call, 2)
 
 
+def _define(
+    name: str, doc: str, parameters: dict[str, str], reference: Any, compute: Any, build: Any
+) -> OpDef:
+    return define(
+        f"random.{name}",
+        doc=f"The next generator, and {doc}, computed in float64 and rounded once.",
+        arguments=[("key", "the generator"), *parameters.items()],
+        attrs=DrawAttrs,
+        relation=_draw_type,
+        reference=reference,
+        compute=compute,
+        fusion=FusionKind.OPAQUE,
+        repeatable=False,
+        helper=build,
+        samples=[
+            sample(threefry.make_key(1), (), (), out_shape=(2, 3)),
+            sample(
+                threefry.make_key(2), (), (), out_shape=(5,), dtype="float64", out_dtype="float64"
+            ),
+            sample(threefry.make_key(3), (), (), out_shape=()),
+        ],
+    )
+
+
 def uniform(
     key: Expr,
     shape: Sequence[int] | Expr,
@@ -266,27 +290,13 @@ def uniform(
     return _drawn(UNIFORM, key, shape, _scalar(low, dtype), _scalar(high, dtype), dtype)
 
 
-UNIFORM = define(
-    "random.uniform",
-    doc="The next generator, and low + u * (high - low) for random u in [0, 1), multiples of "
-    "2**-53, computed in float64 and rounded once.",
-    arguments=[
-        ("key", "the generator"),
-        ("low", "the lower bound, a scalar"),
-        ("high", "the upper bound, a scalar"),
-    ],
-    attrs=DrawAttrs,
-    relation=_draw_type,
-    reference=_uniform,
-    compute=_uniform_elements,
-    fusion=FusionKind.OPAQUE,
-    repeatable=False,
-    helper=uniform,
-    samples=[
-        sample(threefry.make_key(1), (), (), out_shape=(2, 3)),
-        sample(threefry.make_key(2), (), (), out_shape=(5,), dtype="float64", out_dtype="float64"),
-        sample(threefry.make_key(3), (), (), out_shape=()),
-    ],
+UNIFORM = _define(
+    "uniform",
+    "low + u * (high - low) for random u in [0, 1), multiples of 2**-53",
+    {"low": "the lower bound, a scalar", "high": "the upper bound, a scalar"},
+    _uniform,
+    _uniform_elements,
+    uniform,
 )
 
 
@@ -302,27 +312,13 @@ def normal(
     return _drawn(NORMAL, key, shape, _scalar(mean, dtype), _scalar(scale, dtype), dtype)
 
 
-NORMAL = define(
-    "random.normal",
-    doc="The next generator, and normally distributed numbers by the Box-Muller transform of two "
-    "words each, computed in float64 and rounded once.",
-    arguments=[
-        ("key", "the generator"),
-        ("mean", "the mean, a scalar"),
-        ("scale", "the standard deviation, a scalar"),
-    ],
-    attrs=DrawAttrs,
-    relation=_draw_type,
-    reference=_normal,
-    compute=_normal_elements,
-    fusion=FusionKind.OPAQUE,
-    repeatable=False,
-    helper=normal,
-    samples=[
-        sample(threefry.make_key(1), (), (), out_shape=(2, 3)),
-        sample(threefry.make_key(2), (), (), out_shape=(5,), dtype="float64", out_dtype="float64"),
-        sample(threefry.make_key(3), (), (), out_shape=()),
-    ],
+NORMAL = _define(
+    "normal",
+    "normally distributed numbers by the Box-Muller transform of two words each",
+    {"mean": "the mean, a scalar", "scale": "the standard deviation, a scalar"},
+    _normal,
+    _normal_elements,
+    normal,
 )
 
 # --- classes -----------------------------------------------------------------------------------

@@ -313,10 +313,7 @@ SPARSE_FILL_EMPTY_ROWS = define(
     helper=sparse_fill_empty_rows,
     samples=[
         sample(
-            np.array([[0, 1], [0, 3], [2, 0], [3, 1]], "int64"),
-            (4,),
-            np.array([5, 6], "int64"),
-            (),
+            np.array([[0, 1], [0, 3], [2, 0], [3, 1]], "int64"), (4,), np.array([5, 6], "int64"), ()
         ),
         sample(
             np.array([[4, 1, 0], [1, 0, 2], [4, 0, 0]], "int32"),

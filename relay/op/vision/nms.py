@@ -235,6 +235,11 @@ def non_max_suppression(
     return TupleWrapper(call, 2) if return_indices else call
 
 
+def _limits(count: int, *thresholds: float, dtype: str = "int32") -> list[np.ndarray]:
+    """The scalar arguments of samples: the most boxes, and thresholds in float32."""
+    return [np.array(count, dtype), *(np.array(value, "float32") for value in thresholds)]
+
+
 # class, score, left, top, right, bottom
 _ROWS = np.array(
     [
@@ -270,22 +275,15 @@ NON_MAX_SUPPRESSION = define(
     fusion=FusionKind.OPAQUE,
     helper=non_max_suppression,
     samples=[
-        sample(_BATCH, _COUNTS, _INDICES, np.array(-1, "int32"), np.array(0.2, "float32")),
+        sample(_BATCH, _COUNTS, _INDICES, *_limits(-1, 0.2)),
         sample(
-            _BATCH,
-            _COUNTS,
-            _INDICES,
-            np.array(2, "int32"),
-            np.array(0.1, "float32"),
-            force_suppress=True,
-            return_indices=False,
+            _BATCH, _COUNTS, _INDICES, *_limits(2, 0.1), force_suppress=True, return_indices=False
         ),
         sample(
             _BATCH[..., 1:],
             _COUNTS,
             _INDICES,
-            np.array(-1, "int32"),
-            np.array(0.3, "float32"),
+            *_limits(-1, 0.3),
             top_k=3,
             coord_start=1,
             score_index=0,
@@ -297,8 +295,7 @@ NON_MAX_SUPPRESSION = define(
             np.roll(_BATCH, -1, -1).astype("float16"),
             _COUNTS,
             _INDICES,
-            np.array(-1, "int64"),
-            np.array(0, "float32"),
+            *_limits(-1, 0, dtype="int64"),
             coord_start=1,
             score_index=0,
             id_index=5,
@@ -416,38 +413,16 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
     fusion=FusionKind.OPAQUE,
     helper=all_class_non_max_suppression,
     samples=[
-        sample(
-            (2, 6, 4),
-            (2, 3, 6),
-            np.array(-1, "int32"),
-            np.array(0.1, "float32"),
-            np.array(0, "float32"),
-        ),
+        sample((2, 6, 4), (2, 3, 6), *_limits(-1, 0.1, 0)),
         sample(
             (2, 6, 4),
             (2, 2, 6),
-            np.array(2, "int64"),
-            np.array(0, "float32"),
-            np.array(-1, "float32"),
+            *_limits(2, 0, -1, dtype="int64"),
             output_format="tensorflow",
             dtype="float64",
         ),
-        sample(
-            (1, 4, 4),
-            (1, 2, 4),
-            np.array(-1, "int32"),
-            np.array(-1, "float32"),
-            np.array(-9, "float32"),
-            dtype="float16",
-        ),
-        sample(
-            (1, 3, 4),
-            (1, 1, 3),
-            np.array(0, "int32"),
-            np.array(0.5, "float32"),
-            np.array(0, "float32"),
-            output_format="tensorflow",
-        ),
+        sample((1, 4, 4), (1, 2, 4), *_limits(-1, -1, -9), dtype="float16"),
+        sample((1, 3, 4), (1, 1, 3), *_limits(0, 0.5, 0), output_format="tensorflow"),
     ],
 )
 
