@@ -1,10 +1,10 @@
-"""How a tensor lies while a layout spreads through a program, against how it lay before:
+"""The current layout of a tensor relative to its original one, while layouts propagate:
 
 conv(%x)   ->   layout_transform(conv(…), src_layout="NCHW16c", dst_layout="NCHW")
 
-A `Form` gives letters to the axes of a tensor as the program has it, and says how these axes lie
-now: Form("NCHW", "NCHW16c"). The letters are names and no more, so forms are compared by what they
-do: Form("NCHW", "NHWC") equals Form("ABCD", "ACDB").
+A `Form` names the original axes of a tensor by letters and gives the layout of these axes now:
+Form("NCHW", "NCHW16c"). Forms are equal up to the choice of letters: Form("NCHW", "NHWC") equals
+Form("ABCD", "ACDB").
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """`names`: a letter for each axis of the tensor as it was; `text`: the layout it is in."""
+    """`names`: a letter for each original axis; `text`: the layout now."""
 
     names: str
     text: str
@@ -48,7 +48,7 @@ class Form:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the tensor lies as it did."""
+        """Whether the layout is the original one."""
         return self.names == self.text
 
     def renamed(self, names: str) -> Form:
@@ -59,25 +59,25 @@ class Form:
         return Form(names, spelled((new[letter], size) for letter, size in self.layout.axes))
 
     def places(self, axis: int) -> list[int]:
-        """Where the parts of an axis are now, outermost first."""
+        """The positions of the parts of an axis now, outermost first."""
         return self.layout.places(self.names[axis])
 
     def place(self, axis: int) -> int:
-        """Where an axis is now, or its blocks are counted."""
+        """The position of an axis now, or of its outer part."""
         return self.places(axis)[0]
 
     def block(self, axis: int) -> int:
-        """How many elements of an axis form a block; 1 where it is whole."""
+        """The block size of an axis; 1 if it is not blocked."""
         return prod(self.layout.blocks(self.names[axis]))
 
     def without(self, axes: set[int]) -> Form:
-        """The form of a tensor that lost these axes."""
+        """The form without these axes."""
         gone = {self.names[axis] for axis in axes}
         kept = "".join(name for name in self.names if name not in gone)
         return Form(kept, spelled(part for part in self.layout.axes if part[0] not in gone))
 
     def fits(self, ty: TensorType) -> bool:
-        """Whether a tensor that was of this type can lie so: blocks come out even."""
+        """Whether the blocks divide the extents of the original type."""
         return len(ty.shape) == len(self.names) and all(
             self.block(axis) == 1 or divides(self.block(axis), extent)
             for axis, extent in enumerate(ty.shape)
@@ -85,23 +85,23 @@ class Form:
 
 
 def divides(block: int, extent: Dim) -> bool:
-    """Whether an extent is known to consist of whole blocks."""
+    """Whether an extent is known to be a multiple of the block."""
     return isinstance(extent, int) and extent % block == 0
 
 
 def spelled(axes: object) -> str:
-    """The text of a layout with these (letter, size of the block or 0)."""
+    """The text of a layout of (letter, block size or 0)."""
     return "".join(f"{size}{letter.lower()}" if size else letter for letter, size in axes)  # type: ignore[attr-defined]
 
 
 def is_whole(text: str) -> bool:
-    """Whether a layout cuts no axis into blocks."""
+    """Whether a layout has no blocked axis."""
     found = parse_layout(text)
     return found is not None and found.letters == text
 
 
 def relaid(data: Expr, source: str, target: str) -> Expr:
-    """`data`, which lies as `source` says, as `target` says; transforms in a row are one."""
+    """Transform `data` from layout `source` to `target`, merging consecutive transforms."""
     while source != target:
         if not (
             isinstance(data, Call)
@@ -116,8 +116,8 @@ def relaid(data: Expr, source: str, target: str) -> Expr:
 
 
 def _followed_back(first: str, second: str, letters: str) -> str | None:
-    """The layout `first` in the letters that `second` has in `letters`; None where the two have
-    different blocks."""
+    """The layout `first`, with the letters of `second` renamed to match `letters`; None if their
+    blocks differ."""
     between, wanted = read_layout(second).axes, read_layout(letters).axes
     if [size for _, size in between] != [size for _, size in wanted]:
         return None
@@ -133,14 +133,15 @@ def _followed_back(first: str, second: str, letters: str) -> str | None:
 
 # --- rules --------------------------------------------------------------------------------------
 
-# How a value lies: None is as it was, a tuple says it of the fields of a tuple.
+# The form of a value: None is its original layout; a tuple of forms is that of a tuple.
 Forms: TypeAlias = Form | tuple[Form | None, ...] | None
 Laid: TypeAlias = tuple[Expr, Forms]
 
 
 @frozen
 class LayoutSite:
-    """A call as it was, the forms its arguments are in, and `take(i, form)` for argument i so."""
+    """The original call, the forms of its arguments now, and `take(i, form)`: argument i in a
+    form."""
 
     call: Call
     forms: tuple[Forms, ...]
@@ -165,11 +166,11 @@ class LayoutSite:
         return form if isinstance(form, Form) else None
 
     def rest(self) -> list[Expr]:
-        """All arguments but the first, as they were."""
+        """All arguments but the first, in their original layout."""
         return [self.take(i, None) for i in range(1, len(self.call.args))]
 
     def again(self, args: Sequence[Expr], **changes: Any) -> Call:
-        """The call with other arguments and, some of them changed, its attributes."""
+        """The call with other arguments and some attributes changed."""
         return changed(self.call, args, **changes)
 
 

@@ -1,12 +1,11 @@
-"""Layout rules: how operators follow when their arguments come in another layout.
+"""Layout rules: how operators adapt to arguments in another layout.
 
 strided_slice(%x, begin=[0, 16], end=[1, 48])
 ->   strided_slice(%x, begin=[0, 1], end=[1, 3], axes=[0, 1])         %x in NCHW16c instead of NCHW
 
-A rule sees a call as it was and the forms its arguments are in now. It gives the call that takes
-them in these forms and the form of its result, or None: then the arguments are transformed back.
-The record of an operator names its rule (`layout=along_axis()`); one without a rule takes its
-arguments as they were.
+A rule maps a call and the forms of its arguments to the call on arguments in these forms and the
+form of its result, or to None: then the arguments are transformed back. The record of an operator
+names its rule (`layout=along_axis()`); without one, arguments keep their original layout.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from relay.op.opdef import FusionKind, OpDef, get
 
 
 def rule_of(op: OpDef) -> LayoutRule | None:
-    """The rule of an operator; None where it takes arguments only as they were."""
+    """The rule of an operator; None if it takes the original layouts only."""
     if op.layout is None and op.fusion <= FusionKind.BROADCAST and op.attrs is None:
         return elementwise
     return op.layout
 
 
-# --- element by element ------------------------------------------------------------------------
+# --- elementwise -------------------------------------------------------------------------------
 
 
 def elementwise(site: LayoutSite) -> Laid | None:
-    """The form of the first argument that is as large as the result; the others follow."""
+    """Adopt the form of the first argument of the shape of the result; the others follow."""
     out = site.out
     if not isinstance(out, TensorType):
         return None
@@ -66,7 +65,7 @@ def elementwise(site: LayoutSite) -> Laid | None:
 
 
 def stretched(site: LayoutSite, index: int, form: Form, shape: Sequence[Dim]) -> Expr | None:
-    """Argument `index`, so that it broadcasts to a tensor of that shape in that form."""
+    """Argument `index`, broadcastable to a tensor of that shape in that form."""
     extents = site.tensor(index).shape
     axes = range(len(shape) - len(extents), len(shape))
     if not all(e == 1 or _same(e, shape[a]) for a, e in zip(axes, extents, strict=True)):
@@ -78,7 +77,7 @@ def stretched(site: LayoutSite, index: int, form: Form, shape: Sequence[Dim]) ->
     plain = site.take(index, None)
     if len(alone) == len(extents):
         return plain
-    # one element along an axis that lies in blocks: the axis goes, and comes back twice
+    # a blocked axis of extent 1: remove it, and insert both of its parts
     kept = [axis for axis in axes if axis not in cut]
     if cut:
         plain = get("squeeze")(plain, axis=[axis - axes[0] for axis in sorted(cut)])
@@ -88,13 +87,13 @@ def stretched(site: LayoutSite, index: int, form: Form, shape: Sequence[Dim]) ->
 
 
 def _same(extent: Dim, other: Dim) -> bool:
-    # two unknown extents may turn out to differ
+    # two unknown extents may differ
     return extent == other and not isinstance(extent, dims.Any)
 
 
 def _with_ones(data: Expr, present: Sequence[bool]) -> Expr:
-    """`data`, whose axes are those that are `present`, with an axis of extent 1 for each other one
-    behind the first."""
+    """Insert an axis of extent 1 into `data` for each one that is not `present`, after the
+    first."""
     first = list(present).index(True)
     position, missing = 0, 0
     for here in [*present[first:], True]:
@@ -109,7 +108,7 @@ def _with_ones(data: Expr, present: Sequence[bool]) -> Expr:
 
 
 def bias_add(site: LayoutSite) -> Laid | None:
-    """The axis is another one; a bias along blocks is added like any other tensor."""
+    """Renumber the axis; a bias along a blocked axis is added as a tensor."""
     form = site.data()
     if form is None:
         return None
@@ -123,12 +122,12 @@ def bias_add(site: LayoutSite) -> Laid | None:
     return site.take(0, form) + bias, form
 
 
-# --- axes that attributes speak of -------------------------------------------------------------
+# --- attributes that name axes -----------------------------------------------------------------
 
 
 def along_axis(results: int = 1, batch_first: bool = False) -> LayoutRule:
-    """Operators that do something along `axis`, with vectors for it; the axis must be whole. Some
-    take the first axis for the batch."""
+    """Operators along `axis`, which must not be blocked, with vectors for it; with `batch_first`,
+    the first axis must stay first."""
 
     def rule(site: LayoutSite) -> Laid | None:
         form = site.data()
@@ -144,7 +143,7 @@ def along_axis(results: int = 1, batch_first: bool = False) -> LayoutRule:
 
 
 def scaled(site: LayoutSite) -> Laid | None:
-    """Scales and offsets along an axis, which must be whole, or one of them for all elements."""
+    """Scales and offsets per axis, which must not be blocked, or per tensor."""
     form = site.data()
     if form is None:
         return None
@@ -156,7 +155,7 @@ def scaled(site: LayoutSite) -> Laid | None:
 
 
 def same_form(results: int = 1) -> LayoutRule:
-    """Operators that have no attribute of axes, and give `results` tensors like the data."""
+    """Operators without axis attributes, with `results` tensors in the form of the data."""
 
     def rule(site: LayoutSite) -> Laid | None:
         form = site.data()
@@ -169,31 +168,31 @@ def same_form(results: int = 1) -> LayoutRule:
 
 
 def _axes(given: Sequence[int] | None, rank: int, exclude: bool = False) -> set[int]:
-    """Axes counted from the front; None is all of them."""
+    """Axes as nonnegative indices; None is all of them."""
     named = set(range(rank)) if given is None else {axis % rank for axis in given}
     return set(range(rank)) - named if exclude and given is not None else named
 
 
 def _places(form: Form, axes: set[int]) -> list[int]:
-    """Where all parts of these axes are."""
+    """The positions of all parts of these axes."""
     return sorted(place for axis in axes for place in form.places(axis))
 
 
 def reduction(site: LayoutSite) -> Laid | None:
-    """All parts of an axis are reduced."""
+    """Reduce all parts of an axis."""
     form, known = site.data(), site.attrs
     if form is None:
         return None
     axes = _axes(known.axis, len(form.names), known.exclude)
     if known.keepdims and any(form.block(axis) > 1 for axis in axes):
-        return None  # the one element would not fill a block
+        return None  # an extent of 1 does not fill a block
     result = form if known.keepdims else form.without(axes)
     call = site.again([site.take(0, form)], axis=_places(form, axes), exclude=False)
     return call, None if result.is_plain else result
 
 
 def position(site: LayoutSite) -> Laid | None:
-    """Positions along one axis, which must be whole."""
+    """Positions along one axis, which must not be blocked."""
     form, known = site.data(), site.attrs
     if form is None:
         return None
@@ -209,11 +208,11 @@ def l2_normalize(site: LayoutSite) -> Laid | None:
     return site.again([site.take(0, form)], axis=_places(form, axes)), form
 
 
-# --- tensors taken apart and put together -------------------------------------------------------
+# --- concatenation, slices, padding -------------------------------------------------------------
 
 
 def concatenate(site: LayoutSite) -> Laid | None:
-    """The form of most of the fields, if all of them consist of whole blocks along the axis."""
+    """Adopt the form of most elements, if its blocks divide the extents of all fields."""
     forms = site.forms[0]
     ty = site.call.args[0].ty
     if not isinstance(forms, tuple) or not isinstance(ty, TupleType):
@@ -230,7 +229,7 @@ def concatenate(site: LayoutSite) -> Laid | None:
 
 
 def _elements(forms: Sequence[Form | None], fields: Sequence[TensorType], form: Form) -> int:
-    """How many elements lie in that form."""
+    """The number of elements in that form."""
     return sum(
         prod(extent for extent in field.shape if isinstance(extent, int))
         for field, own in zip(fields, forms, strict=True)
@@ -239,7 +238,7 @@ def _elements(forms: Sequence[Form | None], fields: Sequence[TensorType], form: 
 
 
 def split(site: LayoutSite) -> Laid | None:
-    """Parts that consist of whole blocks."""
+    """Split between blocks."""
     form, out = site.data(), site.out
     if form is None or not isinstance(out, TupleType):
         return None
@@ -256,7 +255,7 @@ def split(site: LayoutSite) -> Laid | None:
 
 
 def strided_slice(site: LayoutSite) -> Laid | None:
-    """Axes in blocks may be cut between blocks."""
+    """Slice blocked axes between blocks."""
     form, known = site.data(), site.attrs
     if form is None:
         return None
@@ -293,7 +292,7 @@ def strided_slice(site: LayoutSite) -> Laid | None:
 
 
 def pad(site: LayoutSite) -> Laid | None:
-    """Whole blocks of a constant; along whole axes anything."""
+    """Pad blocked axes by whole blocks of a constant, others freely."""
     form, known = site.data(), site.attrs
     if form is None:
         return None
@@ -309,11 +308,11 @@ def pad(site: LayoutSite) -> Laid | None:
     return site.again([site.take(0, form), *site.rest()], pad_width=widths), form
 
 
-# --- the order of axes itself ------------------------------------------------------------------
+# --- permutations of axes ----------------------------------------------------------------------
 
 
 def transpose(site: LayoutSite) -> Laid | None:
-    """Nothing is done: the axes have another order now, wherever they lie."""
+    """Rename the axes instead of moving data."""
     form = site.data()
     if form is None:
         return None
@@ -324,7 +323,7 @@ def transpose(site: LayoutSite) -> Laid | None:
 
 
 def layout_transform(site: LayoutSite) -> Laid | None:
-    """Likewise, between layouts of whole axes; one into blocks begins where the data lies now."""
+    """Rename the axes, unless the target is blocked: then transform from the current layout."""
     form, known = site.data(), site.attrs
     if form is None or not is_whole(known.src_layout):
         return None
@@ -359,16 +358,16 @@ def squeeze(site: LayoutSite) -> Laid | None:
     return call, None if result.is_plain else result
 
 
-# --- layouts that attributes spell -------------------------------------------------------------
+# --- layout attributes -------------------------------------------------------------------------
 
 
 @frozen
 class Spelled:
-    """The rule of an operator that names the layouts of its arguments and its result in attributes.
+    """The rule of an operator with layout attributes for its arguments and its result.
 
-    An argument without one (None) has no layout. The result has that of `result`, or where that is
-    empty or not there, that of the first argument. Only axes with letters in `blocks` may be in
-    blocks; where it is None, the operator is converted on request alone and follows no layout.
+    An argument without one (None) has no layout. The result has that of `result`, or if it is empty
+    or None, that of the first argument. Only axes with letters in `blocks` may be blocked; if
+    `blocks` is None, the operator follows no layout and is converted on request only.
     """
 
     arguments: tuple[str | None, ...]
@@ -401,6 +400,6 @@ class Spelled:
 
 
 CONVOLUTION = Spelled(("data_layout", "kernel_layout"), "out_layout")
-POOL = Spelled(("layout",), "out_layout", blocks="C")  # the same for every channel
+POOL = Spelled(("layout",), "out_layout", blocks="C")  # channels are independent
 IMAGE = Spelled(("layout",), blocks="C")
 WHOLE_IMAGE = Spelled(("layout",), blocks="")  # channels are counted
