@@ -683,7 +683,7 @@ class _Site(Site):
             self.shapes.require_stretched(extent, wanted, [extent], text)
         return True
 
-    def is_open(self, dim: Dim) -> bool:
+    def is_dynamic(self, dim: Dim) -> bool:
         return isinstance(dim, dims.Any) or self.shapes.may_be_one(dim)
 
     def require_multiple(self, dim: Dim, of: Dim, message: str, expected: str, found: str) -> None:

@@ -193,8 +193,8 @@ class Site:
         """Whether an axis of that extent can be broadcast to another; `?` may."""
         return extent == 1 or self.unify_dims(extent, wanted)
 
-    def is_open(self, dim: Dim) -> bool:
-        """Whether the dimension is unknown (`?`)."""
+    def is_dynamic(self, dim: Dim) -> bool:
+        """Whether the extent is unknown at compile time."""
         return isinstance(dim, dims.Any)
 
     def require_natural(self, dim: Dim, message: str, expected: str, found: str) -> None:

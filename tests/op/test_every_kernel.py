@@ -1,7 +1,7 @@
 """The native kernels of every operator do what its reference does.
 
-Samples, further element types and further extents (`relay.testing.operators`), for three levels of
-x86-64, with and without checked indices, on one, two and three threads: the results are those of
+Samples, further element types and further extents (`tests.support.operator_uses`), for three levels
+of x86-64, with and without checked indices, on one, two and three threads: the results are those of
 the reference, the same to the bit on any number of threads, and no kernel reads or writes beside
 its memory (`tests.support.kernels`). Of a level that this machine has not, the code is emitted, and
 run in instructions that it has (`tests.support.emulation`).

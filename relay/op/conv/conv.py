@@ -199,7 +199,7 @@ def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel
 def _checked_weight(site: Site, inputs: Dim, weight: Sequence[Dim]) -> Kernel:
     """The kernel of a weight, checked against the input channels and the attributes."""
     outputs, each, *sizes = weight
-    depthwise = _is_depthwise(site.attrs.groups, inputs, outputs, each, site.is_open)
+    depthwise = _is_depthwise(site.attrs.groups, inputs, outputs, each, site.is_dynamic)
     if depthwise is None:
         outputs = _either_outputs(site, inputs, outputs, each)
     elif depthwise:
@@ -228,16 +228,18 @@ def _is_any(dim: Dim) -> bool:
 
 
 def _is_depthwise(
-    groups: int, inputs: Dim, outputs: Dim, each: Dim, is_open: Callable[[Dim], bool] = _is_any
+    groups: int, inputs: Dim, outputs: Dim, each: Dim, is_dynamic: Callable[[Dim], bool] = _is_any
 ) -> bool | None:
     """Whether a weight is (channels, multiplier, …): each input channel is a group of its own with
     `multiplier` outputs. None while it depends on dynamic dimensions."""
     if groups == 1 or each == 1:
         return False
-    answers = [None if is_open(channels) else channels == groups for channels in (inputs, outputs)]
+    answers = [
+        None if is_dynamic(channels) else channels == groups for channels in (inputs, outputs)
+    ]
     if False in answers:
         return False
-    return None if None in answers or is_open(each) else True
+    return None if None in answers or is_dynamic(each) else True
 
 
 def _either_outputs(site: Site, inputs: Dim, outputs: Dim, each: Dim) -> Dim:
