@@ -256,19 +256,21 @@ _GLOBAL_SAMPLES = (
     sample((1, 2, 3, 4, 2), layout="NCHW2c", dtype="float64"),
 )
 
-_GLOBAL: Any = 2, GlobalPool2DAttrs, _global_type
-
 global_max_pool2d = _define(
     "global_max_pool2d",
     "The maximum of each channel; NaN if there is one.",
-    *_GLOBAL,
+    2,
+    GlobalPool2DAttrs,
+    _global_type,
     global_max_pool,
     _GLOBAL_SAMPLES,
 )
 global_avg_pool2d = _define(
     "global_avg_pool2d",
     "The mean of each channel; integers truncate towards zero.",
-    *_GLOBAL,
+    2,
+    GlobalPool2DAttrs,
+    _global_type,
     global_avg_pool,
     _GLOBAL_SAMPLES,
 )
