@@ -133,9 +133,9 @@ def _refuse(missing: Mapping[str, list[str]]) -> None:
     if not missing:
         return
     lines = []
-    for what, places in sorted(missing.items()):
-        known = list(dict.fromkeys(filter(None, places)))
-        count = f", {len(places)} time{'s' if len(places) > 1 else ''}" if places else ""
+    for what, positions in sorted(missing.items()):
+        known = list(dict.fromkeys(filter(None, positions)))
+        count = f", {len(positions)} time{'s' if len(positions) > 1 else ''}" if positions else ""
         more = ", …" if len(known) > SHOWN else ""
         some = f": {', '.join(known[:SHOWN])}{more}" if known else ""
         lines.append(f"{what}{count}{some}")

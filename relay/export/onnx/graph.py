@@ -127,26 +127,26 @@ class Graph:
     def _check(self, operator: str, kind: Any, inputs: Sequence[str]) -> None:
         """Refuse element types that the operator does not take."""
         for place, name in enumerate(inputs):
-            said = kind.inputs[min(place, len(kind.inputs) - 1)]
+            formal = kind.inputs[min(place, len(kind.inputs) - 1)]
             element = self.elements.get(name)
-            if element is not None and said.types and _spelled(element) not in said.types:
-                raise Unwritable(f"{operator} of ONNX takes no {element} for `{said.name}`")
+            if element is not None and formal.types and _spelled(element) not in formal.types:
+                raise Unwritable(f"{operator} of ONNX takes no {element} for `{formal.name}`")
 
     def _results(self, kind: Any, node: NodeProto) -> list[str | None]:
         """The element types of results, where the schema or an attribute tells them."""
         known: dict[str, str] = {}
         for place, name in enumerate(node.input):
-            said = kind.inputs[min(place, len(kind.inputs) - 1)]
+            formal = kind.inputs[min(place, len(kind.inputs) - 1)]
             if name in self.elements:
-                known.setdefault(said.type_str, self.elements[name])
+                known.setdefault(formal.type_str, self.elements[name])
         if node.op_type == "Cast":
             number = next(one.i for one in node.attribute if one.name == "to")
             return [_element(NUMBERS, number)]
         found: list[str | None] = []
         for place in range(len(node.output)):
-            said = kind.outputs[min(place, len(kind.outputs) - 1)]
-            only = [_SPELLED[one] for one in said.types if one in _SPELLED]
-            found.append(known.get(said.type_str, only[0] if len(said.types) == 1 else None))
+            formal = kind.outputs[min(place, len(kind.outputs) - 1)]
+            only = [_SPELLED[one] for one in formal.types if one in _SPELLED]
+            found.append(known.get(formal.type_str, only[0] if len(formal.types) == 1 else None))
         return found
 
 

@@ -98,13 +98,13 @@ def dead_end(
     ty = types[0] if len(types) == 1 else TupleType(tuple(types))
     first = reason.diagnostics[0]
     cons, nil = scope.module.get_constructor("Cons"), scope.module.get_constructor("Nil")
-    none, ended = (Var(name, TypeCall(cons.belong_to, (ty,))) for name in ("none", "ended"))
+    empty, ended = (Var(name, TypeCall(cons.belong_to, (ty,))) for name in ("none", "ended"))
     texts = (first.message, first.expected or "", first.found or "")
-    end = tree.replace(require(none, const(False), *texts), span=first.span or span)
+    end = tree.replace(require(empty, const(False), *texts), span=first.span or span)
     value = Var("value")
     taken = PatternConstructor(cons, (PatternVar(value), PatternWildcard()))
     match = Match(ended, (Clause(taken, value),), complete=False, span=span)
-    return Scope(scope.module, bindings=[(none, Call(nil, ())), (ended, end)]).closed(match)
+    return Scope(scope.module, bindings=[(empty, Call(nil, ())), (ended, end)]).closed(match)
 
 
 def filled(ty: Type) -> Type:

@@ -168,12 +168,12 @@ _EACH: Mapping[str, Callable[[Dim], Dim | None]] = {"Neg": lambda a: -a, "Not": 
 _REDUCED = {"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}
 
 
-def _gather(data: Elements, places: Elements | None) -> Elements | None:
-    if places is None or not all(
-        isinstance(p, int) and -len(data) <= p < len(data) for p in places
+def _gather(data: Elements, positions: Elements | None) -> Elements | None:
+    if positions is None or not all(
+        isinstance(p, int) and -len(data) <= p < len(data) for p in positions
     ):
         return None
-    return tuple(data[p] for p in places if isinstance(p, int))
+    return tuple(data[p] for p in positions if isinstance(p, int))
 
 
 def _slice(inputs: Sequence[Elements | None], attributes: Mapping[str, Any]) -> Elements | None:

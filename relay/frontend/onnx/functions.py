@@ -62,8 +62,8 @@ class Bodies:
         try:
             order = [*TopologicalSorter({n: set(c) for n, (c, _) in calls.items()}).static_order()]
         except CycleError as error:
-            way = " -> ".join(shown(name) for _, name, _ in error.args[1][:SHOWN])
-            raise FrontendError.of("a function of the model calls itself", found=way) from None
+            cycle = " -> ".join(shown(name) for _, name, _ in error.args[1][:SHOWN])
+            raise FrontendError.of("a function of the model calls itself", found=cycle) from None
         sizes: dict[Name, int] = {}
         for name in order:
             called, others = calls[name]

@@ -128,9 +128,9 @@ def _inputs(
             )
     found = []
     for value in wanted:
-        said = shapes.get(value.name)
+        wanted_shape = shapes.get(value.name)
         element = dtype if isinstance(dtype, str) else (dtype or {}).get(value.name, "")
-        extents = None if said is None or isinstance(said, int) else said
+        extents = None if wanted_shape is None or isinstance(wanted_shape, int) else wanted_shape
         ty = dimensions.type_of(value.type, f"input {shown(value.name)}", extents, element)
         found.append(Var(value.name, ty))
     return found

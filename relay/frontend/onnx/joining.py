@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from relay.frontend.onnx.boxed import LIST, OPTION, boxed, dtype_of
 from relay.ir import dims
-from relay.ir.dims import Any, Dim
+from relay.ir.dims import Any
 from relay.ir.types import IncompleteType, Occurs, TensorType, TupleType, Type, TypeCall
 
 
@@ -26,7 +26,8 @@ def joined(one: Type, other: Type) -> Type | None:
         case TensorType(), TensorType():
             if one.dtype != other.dtype or len(one.shape) != len(other.shape):
                 return None
-            return TensorType(tuple(map(_size, one.shape, other.shape)), one.dtype)
+            pairs = zip(one.shape, other.shape, strict=True)
+            return TensorType(tuple(a if dims.equal(a, b) else Any() for a, b in pairs), one.dtype)
         case TypeCall(), TypeCall() if one.func == other.func:
             how = of_elements if one.func == LIST else joined
             inside = how(one.args[0], other.args[0])
@@ -55,7 +56,3 @@ def of_elements(one: Type, other: Type) -> Type | None:
 def has_hole(ty: Type) -> bool:
     """Whether a type has a hole."""
     return bool(ty.occurs & Occurs.HOLE)
-
-
-def _size(one: Dim, other: Dim) -> Dim:
-    return one if dims.equal(one, other) else Any()

@@ -111,8 +111,8 @@ class Node:
 
     def declared(self) -> Type | None:
         """The type the graph declares for the first output, if any."""
-        said = self.scope.declared.get(self.outputs[0])
-        return None if said is None else self.importer.declared_type(said)
+        declaration = self.scope.declared.get(self.outputs[0])
+        return None if declaration is None else self.importer.declared_type(declaration)
 
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)
@@ -294,9 +294,9 @@ class Node:
         """A tensor of zeros; a dimension that no tensor in scope has is 0."""
         if (numbers := static(shape)) is not None:
             return self.let(zeros(numbers, dtype))
-        none = int64(0)
-        sizes = [self.extent(one) or none for one in shape]
-        known = [None if size is none else one for one, size in zip(shape, sizes, strict=True)]
+        zero = int64(0)
+        sizes = [self.extent(one) or zero for one in shape]
+        known = [None if size is zero else one for one, size in zip(shape, sizes, strict=True)]
         return self.declare(dyn.zeros(stack(Tuple(tuple(sizes)), 0), dtype), known, dtype)
 
     def zeros_along(self, value: Expr, axis: int, rest: Sequence[int], dtype: str) -> Expr:

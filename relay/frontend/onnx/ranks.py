@@ -62,10 +62,14 @@ def expected_rank(node: Node) -> int | None:
 
 
 def _declared(scope: Scope, name: str) -> int | None:
-    said = scope.declaration(name)
-    if said is None or lacks_shape(said.type) or said.type.WhichOneof("value") != "tensor_type":
+    declaration = scope.declaration(name)
+    if (
+        declaration is None
+        or lacks_shape(declaration.type)
+        or declaration.type.WhichOneof("value") != "tensor_type"
+    ):
         return None
-    return len(said.type.tensor_type.shape.dim)
+    return len(declaration.type.tensor_type.shape.dim)
 
 
 def _rank(scope: Scope, name: str) -> int | None:

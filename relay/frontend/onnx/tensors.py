@@ -211,16 +211,18 @@ def dense(proto: SparseTensorProto, files: Files) -> np.ndarray:
     """A sparse tensor as a dense array."""
     name = proto.values.name
     values = array_of(proto.values, files)
-    places = array_of(proto.indices, files).astype(np.int64, copy=False)
+    positions = array_of(proto.indices, files).astype(np.int64, copy=False)
     shape = _checked_shape(proto.dims, values.itemsize, name)
     count = prod(shape)
     if count * values.itemsize > SPARSE + SPARSENESS * values.nbytes:
         raise _broken(name, "a shape in proportion to the elements", str(shape))
-    if places.ndim == 2 and places.shape == (values.size, len(shape)):
-        inside = bool((places >= 0).all() and (places < np.array(shape, np.int64)).all())
-        flat = np.ravel_multi_index(tuple(places.T), shape) if inside and values.size else places
+    if positions.ndim == 2 and positions.shape == (values.size, len(shape)):
+        inside = bool((positions >= 0).all() and (positions < np.array(shape, np.int64)).all())
+        flat = (
+            np.ravel_multi_index(tuple(positions.T), shape) if inside and values.size else positions
+        )
     else:
-        flat = places.reshape(-1)
+        flat = positions.reshape(-1)
         inside = flat.size == values.size and bool(((flat >= 0) & (flat < count)).all())
     if not inside or values.ndim != 1:
         raise _broken(name, f"indices of elements of shape {shape}", "others")

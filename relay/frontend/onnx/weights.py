@@ -43,7 +43,11 @@ _DOMAINS: Final = frozenset({"", "ai.onnx", "com.microsoft"})
 
 def weights_of(graph: GraphProto) -> set[str]:
     """The names of the initializers that are weights."""
-    tensors = {tensor.name: tensor for tensor in graph.initializer if _is_float(tensor)}
+    tensors = {
+        tensor.name: tensor
+        for tensor in graph.initializer
+        if "float" in ELEMENT_TYPES.get(tensor.data_type, "") and len(tensor.dims) > 0
+    }
     stands_for = {name: name for name in tensors}  # results that are weights
     constant = {tensor.name for tensor in graph.initializer}
     constant |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -66,10 +70,6 @@ def weights_of(graph: GraphProto) -> set[str]:
                 tensor = tensors[stands_for[name]]
                 (used if _is_weight_of(node, place, tensor) else others).add(stands_for[name])
     return used - {stands_for.get(name, name) for name in others}
-
-
-def _is_float(tensor: TensorProto) -> bool:
-    return "float" in ELEMENT_TYPES.get(tensor.data_type, "") and len(tensor.dims) > 0
 
 
 def _is_weight_of(node: NodeProto, place: int, tensor: TensorProto) -> bool:

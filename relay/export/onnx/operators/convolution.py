@@ -49,12 +49,12 @@ def windows(step: Step, axes: int) -> dict[str, Any]:
 def weights_of(step: Step, weight: Value, axes: int, outputs: int) -> str:
     """Weights as (outputs, inputs per group, window)."""
     wanted = "OI" + SPACE[axes]
-    turned = channels_first(step, weight, step.attrs.kernel_layout, wanted)
+    kernel = channels_first(step, weight, step.attrs.kernel_layout, wanted)
     shape = [weight.shape[step.attrs.kernel_layout.index(axis)] for axis in wanted]
     if shape[0] == outputs:
-        return turned
+        return kernel
     # depthwise weights may have a separate axis for the multiplier
-    return step.reshape(turned, [outputs, 1, *shape[2:]])
+    return step.reshape(kernel, [outputs, 1, *shape[2:]])
 
 
 def output_channels(step: Step) -> int:
@@ -68,11 +68,11 @@ def convolution(step: Step, data: Value, weight: Value) -> str:
     wanted = "NC" + SPACE[axes]
     attrs = step.attrs
     given = channels_first(step, data, attrs.data_layout, wanted)
-    turned = weights_of(step, weight, axes, output_channels(step))
+    kernel = weights_of(step, weight, axes, output_channels(step))
     dtype = step.result.dtype
     given = given if data.dtype == dtype else step.cast(given, dtype)
-    turned = turned if weight.dtype == dtype else step.cast(turned, dtype)
-    found = step.node("Conv", given, turned, group=attrs.groups, **windows(step, axes))
+    kernel = kernel if weight.dtype == dtype else step.cast(kernel, dtype)
+    found = step.node("Conv", given, kernel, group=attrs.groups, **windows(step, axes))
     return in_layout(step, found, wanted, attrs.out_layout or attrs.data_layout)
 
 
@@ -84,12 +84,12 @@ def transposed(step: Step, data: Value, weight: Value) -> str:
     if step.result.dtype != data.dtype:
         raise step.refused(f"the sums of ConvTranspose are of {data.dtype}")
     given = channels_first(step, data, attrs.data_layout, wanted)
-    turned = channels_first(step, weight, attrs.kernel_layout, "IO" + SPACE[axes])
+    kernel = channels_first(step, weight, attrs.kernel_layout, "IO" + SPACE[axes])
     more = each(attrs.output_padding, axes)
     found = step.node(
         "ConvTranspose",
         given,
-        turned,
+        kernel,
         group=attrs.groups,
         output_padding=more,
         **windows(step, axes),

@@ -43,12 +43,12 @@ def one_hot(step: Step, indices: Value, on: Value, off: Value) -> str:
     depth = step.attrs.depth
     zero, one = (step.reshape(step.as_result(v.name, v.dtype), [1]) for v in (off, on))
     both = step.node("Concat", zero, one, axis=0)
-    places = step.cast(indices, "int64")
+    positions = step.cast(indices, "int64")
     # negative indices are off in Relay, and count from the back in ONNX
-    none = step.number(depth, "int64")
-    is_before = step.node("Less", places, step.number(0, "int64"))
-    places = step.node("Where", is_before, none, places)
+    size = step.number(depth, "int64")
+    is_before = step.node("Less", positions, step.number(0, "int64"))
+    positions = step.node("Where", is_before, size, positions)
     axis = axis_of(step.attrs.axis, indices.rank + 1)
     if indices.rank:
-        return step.node("OneHot", places, none, both, axis=axis)
-    return step.reshape(step.node("OneHot", step.reshape(places, [1]), none, both), [depth])
+        return step.node("OneHot", positions, size, both, axis=axis)
+    return step.reshape(step.node("OneHot", step.reshape(positions, [1]), size, both), [depth])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 from relay import dtypes
 from relay.export.onnx.exporters import Exporters
@@ -60,14 +60,11 @@ SAME = {
 }
 
 
-def _same(operator: str) -> Callable[..., str]:
-    def write(step: Step, *data: Value) -> str:
-        return step.node(operator, *data)
-
-    return write
+def _same(operator: str, step: Step, *data: Value) -> str:
+    return step.node(operator, *data)
 
 
-table.update({name: _same(operator) for name, operator in SAME.items()})
+table.update({name: partial(_same, operator) for name, operator in SAME.items()})
 
 
 @table("add")
@@ -107,15 +104,11 @@ def stop_fusion(step: Step, data: Value | tuple[Value, ...]) -> list[str]:
 # --- rounding ------------------------------------------------------------------------------------
 
 
-def _rounding(operator: str) -> Callable[..., str]:
-    def write(step: Step, data: Value) -> str:
-        # integers are rounded already
-        return step.node(operator if dtypes.is_float(data.dtype) else "Identity", data)
-
-    return write
-
-
-table.update({"floor": _rounding("Floor"), "ceil": _rounding("Ceil"), "round": _rounding("Round")})
+@table("floor", "ceil", "round")
+def rounding(step: Step, data: Value) -> str:
+    # integers are rounded already
+    is_float = dtypes.is_float(data.dtype)
+    return step.node(step.operator.capitalize() if is_float else "Identity", data)
 
 
 @table("trunc")
@@ -144,17 +137,10 @@ def cast(step: Step, data: Value, like: Value | None = None) -> str:
 # --- bits ----------------------------------------------------------------------------------------
 
 
-def _bits(of_truths: str, of_numbers: str) -> Callable[..., str]:
-    def write(step: Step, *data: Value) -> str:
-        return step.node(of_truths if data[0].dtype == "bool" else of_numbers, *data)
-
-    return write
-
-
-table["bitwise_and"] = _bits("And", "BitwiseAnd")
-table["bitwise_or"] = _bits("Or", "BitwiseOr")
-table["bitwise_xor"] = _bits("Xor", "BitwiseXor")
-table["bitwise_not"] = _bits("Not", "BitwiseNot")
+@table("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not")
+def bitwise(step: Step, *data: Value) -> str:
+    name = step.operator.removeprefix("bitwise_").capitalize()
+    return step.node(name if data[0].dtype == "bool" else f"Bitwise{name}", *data)
 
 
 @table("left_shift", "right_shift")

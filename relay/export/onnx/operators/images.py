@@ -67,14 +67,14 @@ def resize(step: Step, data: Value) -> str:
 def upsampling(step: Step, data: Value) -> str:
     attrs, method = step.attrs, METHODS[step.attrs.method]
     if step.operator == "nn.upsampling3d":
-        places = attrs.coordinate_transformation_mode
+        positions = attrs.coordinate_transformation_mode
     else:
-        places = "align_corners" if attrs.align_corners else "asymmetric"
-    if places not in PLACES:
-        raise step.refused(f"no places as in mode {places}")
+        positions = "align_corners" if attrs.align_corners else "asymmetric"
+    if positions not in PLACES:
+        raise step.refused(f"no places as in mode {positions}")
     more: dict[str, Any] = {}
     if method == "nearest":
-        more["nearest_mode"] = ROUNDINGS[default_rounding(places)]
+        more["nearest_mode"] = ROUNDINGS[default_rounding(positions)]
     elif method == "cubic":
         more["cubic_coeff_a"] = -0.5
-    return resized(step, data, mode=method, coordinate_transformation_mode=places, **more)
+    return resized(step, data, mode=method, coordinate_transformation_mode=positions, **more)

@@ -73,18 +73,18 @@ def _inside(step: Step, indices: Value, extent: int, mode: str) -> str:
     if array is not None and array.size and array.min() >= 0 and array.max() < extent:
         wide = indices.dtype in ("int32", "int64")
         return indices.name if wide else step.cast(indices, "int64")
-    places = indices.name if indices.dtype == "int64" else step.cast(indices, "int64")
+    positions = indices.name if indices.dtype == "int64" else step.cast(indices, "int64")
     if mode == "wrap":
-        return step.node("Mod", places, step.number(extent, "int64"))
+        return step.node("Mod", positions, step.number(extent, "int64"))
     last = step.number(max(extent - 1, 0), "int64")
-    return step.node("Clip", places, step.number(0, "int64"), last)
+    return step.node("Clip", positions, step.number(0, "int64"), last)
 
 
 @table("gather")
 def gather(step: Step, data: Value, indices: Value) -> str:
     axis = axis_of(step.attrs.axis or 0, data.rank)
-    places = _inside(step, indices, data.shape[axis], "clip")
-    return step.node("GatherElements", data, places, axis=axis)
+    positions = _inside(step, indices, data.shape[axis], "clip")
+    return step.node("GatherElements", data, positions, axis=axis)
 
 
 @table("gather_nd")
@@ -93,11 +93,11 @@ def gather_nd(step: Step, data: Value, indices: Value) -> str:
     count = indices.shape[0]
     # each component is clamped to its own axis
     most = [extent - 1 for extent in data.shape[batch : batch + count]]
-    places = step.transpose(indices, [*range(1, indices.rank), 0])
-    places = step.cast(places, "int64")
+    positions = step.transpose(indices, [*range(1, indices.rank), 0])
+    positions = step.cast(positions, "int64")
     zero = step.number(0, "int64")
-    places = step.node("Max", step.node("Min", places, step.integers(*most)), zero)
-    return step.node("GatherND", data, places, batch_dims=batch)
+    positions = step.node("Max", step.node("Min", positions, step.integers(*most)), zero)
+    return step.node("GatherND", data, positions, batch_dims=batch)
 
 
 @table("check_indices")
@@ -105,12 +105,12 @@ def check_indices(step: Step, indices: Value, data: Value) -> str:
     """Gathers zeros at the indices: ONNX takes indices out of range for errors."""
     axes = [axis_of(axis, data.rank) for axis in step.attrs.axes]
     extents = [data.shape[axis] for axis in axes] or [prod(data.shape)]
-    places = step.cast(indices, "int64")
+    positions = step.cast(indices, "int64")
     total: str | None = None
     for number, extent in enumerate(extents):
-        own = places
+        own = positions
         if len(axes) > 1:
-            own = step.node("Gather", places, step.number(number, "int64"), axis=0)
+            own = step.node("Gather", positions, step.number(number, "int64"), axis=0)
         zeros = step.node("Expand", step.number(0, "int64"), step.integers(extent))
         read = step.node("Gather", zeros, own, axis=0)
         found = step.node("ReduceSum", read, keepdims=0)
@@ -134,15 +134,15 @@ _REDUCTIONS = {"update": "none", "add": "add", "mul": "mul", "min": "min", "max"
 def scatter_elements(step: Step, data: Value, indices: Value, updates: Value) -> str:
     reduction = _reduction(step, step.attrs.reduction)
     axis = axis_of(step.attrs.axis, data.rank)
-    places = step.cast(indices, "int64")
-    return step.node("ScatterElements", data, places, updates, axis=axis, reduction=reduction)
+    positions = step.cast(indices, "int64")
+    return step.node("ScatterElements", data, positions, updates, axis=axis, reduction=reduction)
 
 
 @table("scatter_nd")
 def scatter_nd(step: Step, data: Value, indices: Value, updates: Value) -> str:
     reduction = _reduction(step, step.attrs.mode)
-    places = step.cast(step.transpose(indices, [*range(1, indices.rank), 0]), "int64")
-    return step.node("ScatterND", data, places, updates, reduction=reduction)
+    positions = step.cast(step.transpose(indices, [*range(1, indices.rank), 0]), "int64")
+    return step.node("ScatterND", data, positions, updates, reduction=reduction)
 
 
 def _reduction(step: Step, name: str) -> str:
@@ -171,7 +171,7 @@ def argsort(step: Step, data: Value) -> str:
 
 @table("topk")
 def topk(step: Step, data: Value) -> list[str]:
-    values, places = _ordered(step, data, step.attrs.k)
-    places = step.cast(places, step.attrs.dtype or "int32")
-    wanted = {"both": [values, places], "values": [values], "indices": [places]}
+    values, positions = _ordered(step, data, step.attrs.k)
+    positions = step.cast(positions, step.attrs.dtype or "int32")
+    wanted = {"both": [values, positions], "values": [values], "indices": [positions]}
     return wanted[step.attrs.ret_type]

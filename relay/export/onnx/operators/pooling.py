@@ -113,12 +113,12 @@ def _one_axis(
     starts = np.arange(new) * old // new
     ends = -(-np.arange(1, new + 1) * old // new)
     most = int((ends - starts).max())
-    places = starts[:, None] + np.arange(most)
-    side_by_side = np.minimum(places, ends[:, None] - 1).astype(np.int64)
+    positions = starts[:, None] + np.arange(most)
+    side_by_side = np.minimum(positions, ends[:, None] - 1).astype(np.int64)
     elements = step.node("Gather", given, step.graph.constant(side_by_side), axis=axis)
     if operator == "MaxPool":
         return step.node("ReduceMax", elements, step.integers(axis + 1), keepdims=0)
-    share = np.where(places < ends[:, None], 1 / (ends - starts)[:, None], 0)
+    share = np.where(positions < ends[:, None], 1 / (ends - starts)[:, None], 0)
     share = share.reshape(new, most, *[1] * (data.rank - 1 - axis))
     shares = step.graph.constant(share, "shares", data.dtype)
     weighted = step.node("Mul", elements, shares)

@@ -110,22 +110,15 @@ def _unary(write_real: Callable[[Step, str], str]) -> Callable[..., str]:
     return write
 
 
-def _named(operator: str) -> Callable[[Step, str], str]:
-    return lambda step, data: step.node(operator, data)
+@_unary
+def _same(step: Step, data: str) -> str:
+    """An operator with the same name in ONNX."""
+    name = step.operator.removeprefix("qnn.")
+    return step.node("HardSwish" if name == "hardswish" else name.capitalize(), data)
 
 
-for name, operator in (
-    ("sqrt", "Sqrt"),
-    ("exp", "Exp"),
-    ("log", "Log"),
-    ("erf", "Erf"),
-    ("sigmoid", "Sigmoid"),
-    ("tanh", "Tanh"),
-    ("hardswish", "HardSwish"),
-    ("abs", "Abs"),
-):
-    table[f"qnn.{name}"] = _unary(_named(operator))
-
+for name in ("sqrt", "exp", "log", "erf", "sigmoid", "tanh", "hardswish", "abs"):
+    table[f"qnn.{name}"] = _same
 table["qnn.rsqrt"] = _unary(lambda step, data: step.node("Reciprocal", step.node("Sqrt", data)))
 table["qnn.leaky_relu"] = _unary(
     lambda step, data: step.node("LeakyRelu", data, alpha=float(step.attrs.alpha))
@@ -163,9 +156,9 @@ def _scalar_points(step: Step, zero_points: Sequence[Value], *values: Value) -> 
 def conv2d(step: Step, data: Value, weight: Value, *known: Value) -> str:
     attrs = step.attrs
     given = channels_first(step, data, attrs.data_layout, "NCHW")
-    turned = weights_of(step, weight, 2, output_channels(step))
+    kernel = weights_of(step, weight, 2, output_channels(step))
     points = _scalar_points(step, known, data, weight)
-    found = step.node("ConvInteger", given, turned, *points, group=attrs.groups, **windows(step, 2))
+    found = step.node("ConvInteger", given, kernel, *points, group=attrs.groups, **windows(step, 2))
     return in_layout(
         step, step.as_result(found, "int32"), "NCHW", attrs.out_layout or attrs.data_layout
     )

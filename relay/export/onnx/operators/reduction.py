@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 
 from relay.export.onnx.exporters import Exporters
@@ -26,30 +25,13 @@ def reduced(step: Step, operator: str, data: Value | str, axes: list[int]) -> st
     return step.node(operator, data, step.integers(*axes), **attributes)
 
 
-def _reduction(operator: str) -> Callable[..., str]:
-    def write(step: Step, data: Value) -> str:
-        return reduced(step, operator, data, reduced_axes(step, data.rank))
-
-    return write
-
-
-table.update(
-    {
-        "prod": _reduction("ReduceProd"),
-        "max": _reduction("ReduceMax"),
-        "min": _reduction("ReduceMin"),
-        "mean": _reduction("ReduceMean"),
-        # booleans are compared as numbers
-        "all": _reduction("ReduceMin"),
-        "any": _reduction("ReduceMax"),
-    }
-)
-
-
-@table("sum")
-def total(step: Step, data: Value) -> str:
-    operator = "ReduceMax" if data.dtype == "bool" else "ReduceSum"
-    return reduced(step, operator, data, reduced_axes(step, data.rank))
+@table("prod", "max", "min", "mean", "sum", "all", "any")
+def reduction(step: Step, data: Value) -> str:
+    # booleans are compared as numbers
+    name = {"all": "Min", "any": "Max"}.get(step.operator, step.operator.capitalize())
+    if step.operator == "sum" and data.dtype == "bool":
+        name = "Max"
+    return reduced(step, f"Reduce{name}", data, reduced_axes(step, data.rank))
 
 
 @table("variance")

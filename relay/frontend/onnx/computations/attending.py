@@ -192,8 +192,8 @@ class Attention:
                 whole = ((mask, 0), self.heads * group, (mask, 2), (mask, 3))
                 mask = stretched(node, mask, whole)
             apart = node.let(op.reshape(mask, (0, -4, self.heads, group, 0, 0)))
-        every = ((apart, 0), (apart, 1), group, (self.queries, 2), (apart, 4))
-        return node.let(op.reshape(stretched(node, apart, every), (0, 0, -3, 0)))
+        shape = ((apart, 0), (apart, 1), group, (self.queries, 2), (apart, 4))
+        return node.let(op.reshape(stretched(node, apart, shape), (0, 0, -3, 0)))
 
     # --- the computation
 
@@ -234,8 +234,8 @@ class Attention:
         if node.rank(scores) == 3:
             scores = node.let(op.reshape(scores, (-4, -1, self.heads, 0, 0)))
         apart = node.let(op.reshape(sinks, (1, self.heads, self.group, 1, 1)))
-        every = (1, self.heads, self.group, (self.queries, 2), 1)
-        rows = node.let(op.reshape(stretched(node, apart, every), (0, 0, -3, 0)))
+        shape = (1, self.heads, self.group, (self.queries, 2), 1)
+        rows = node.let(op.reshape(stretched(node, apart, shape), (0, 0, -3, 0)))
         first = op.strided_slice(scores, (0,), (1,), axes=(3,))
         column = op.zeros_like(first) + op.cast(rows, node.dtype(scores))
         both = op.nn.softmax(op.concatenate([node.let(column), scores], axis=3), axis=-1)

@@ -36,12 +36,12 @@ def within(
     least = int64(low)
     # with a valid one, so that there is one
     flat = op.reshape(op.cast(values, "int64"), (-1,))
-    every = node.let(op.concatenate([flat, int64([low])], axis=0))
-    found = node.let(op.min(every, axis=0))
+    nonempty = node.let(op.concatenate([flat, int64([low])], axis=0))
+    found = node.let(op.min(nonempty, axis=0))
     fits: Expr = found >= least
     bound = int64(high) if isinstance(high, int) else high
     if bound is not None:
-        most = node.let(op.max(every, axis=0))
+        most = node.let(op.max(nonempty, axis=0))
         found, fits = (node.let(op.where(fits, most, found)), op.logical_and(fits, most <= bound))
     return node.checked(result, fits, message, expected, shown, found, bound)
 
@@ -54,8 +54,8 @@ def axes_within(node: Node, axes: Expr, rank: int, *, different: bool = False) -
     axes = within(node, axes, -rank, rank - 1, "an axis is out of range", expected)
     if not different or node.shape(axes) in ((0,), (1,)):
         return axes
-    places = node.let(op.floor_mod(op.cast(axes, "int64"), int64(rank)))
-    same = op.equal(op.expand_dims(places, 0), op.expand_dims(places, 1))
+    positions = node.let(op.floor_mod(op.cast(axes, "int64"), int64(rank)))
+    same = op.equal(op.expand_dims(positions, 0), op.expand_dims(positions, 1))
     pairs = node.let(op.sum(op.cast(same, "int64"), axis=(0, 1)))
     count = node.size(axes, 0)
     message = "an axis is named twice"

@@ -81,7 +81,7 @@ def _quantized(
         data, weight = (node.let(op.expand_dims(one, 2)) for one in (data, weight))
     ones = (1,) if lines else ()
     before, after = windows.padding[: len(windows.sizes)], windows.padding[len(windows.sizes) :]
-    none = (0,) if lines else ()
+    zeros = (0,) if lines else ()
     outputs = node.shape(weight)[0]
     found = qnn.conv2d(
         data,
@@ -90,7 +90,7 @@ def _quantized(
         each,
         *SCALES,
         strides=(*ones, *windows.strides),
-        padding=(*none, *before, *none, *after),
+        padding=(*zeros, *before, *zeros, *after),
         dilation=(*ones, *windows.dilations),
         groups=groups,
         channels=outputs if isinstance(outputs, int) else None,

@@ -18,7 +18,7 @@ from relay.ir.expr import Expr, const
 
 
 @frozen
-class Way:
+class Interpolation:
     """How tensors are resized."""
 
     mode: str  # nearest, linear or cubic
@@ -58,35 +58,35 @@ def real(value: float) -> Expr:
     return const(value, "float64")
 
 
-def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr:
+def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], by: Interpolation) -> Expr:
     """Data resized along axes."""
     dtype, rank = node.dtype(data), node.rank(data)
     found = data
-    if way.mode != "nearest":
+    if by.mode != "nearest":
         # weighted sums are computed in float32 or float64, those of integers in float64
         floats = "float32" if dtypes.bits(dtype) < 64 else "float64"
         found = op.cast(data, floats if dtypes.is_float(dtype) else "float64")
     outside: Expr | None = None
     for axis in axes:
-        places = node.let(_places(node, axis, way))
+        places = node.let(_places(node, axis, by))
         found = node.let(found)
-        if way.mode == "nearest":
-            nearest = clamped(_nearest(axis, places, way), axis.extent)
+        if by.mode == "nearest":
+            nearest = clamped(_nearest(axis, places, by), axis.extent)
             found = op.take(found, node.let(nearest), axis=axis.number)
         else:
-            found = _weighted(node, found, axis, places, way)
-        if way.crops:
+            found = _weighted(node, found, axis, places, by)
+        if by.crops:
             last = op.cast(axis.extent, "float64") - real(1)
             is_beyond = op.logical_or(places < real(0), places > last)
             beyond = _along(is_beyond, rank - axis.number - 1)
             outside = beyond if outside is None else op.logical_or(outside, beyond)
-    if dtypes.is_integer(dtype) and way.mode != "nearest":
+    if dtypes.is_integer(dtype) and by.mode != "nearest":
         found = op.round(found)
-    if way.mode != "nearest":
+    if by.mode != "nearest":
         found = op.cast(found, dtype)
     if outside is None:
         return found
-    return op.where(outside, const(way.beyond, dtype), found)
+    return op.where(outside, const(by.beyond, dtype), found)
 
 
 def _along(values: Expr, after: int) -> Expr:
@@ -94,7 +94,7 @@ def _along(values: Expr, after: int) -> Expr:
     return op.expand_dims(values, -1, num_newaxis=after) if after else values
 
 
-def _places(node: Node, axis: Axis, way: Way) -> Expr:
+def _places(node: Node, axis: Axis, by: Interpolation) -> Expr:
     """The positions in data of the elements of the result, as a float64 vector."""
     counted = op.arange(axis.count, dtype="int64")
     index = op.cast(node.declare(counted, (axis.new,), "int64"), "float64")
@@ -102,7 +102,7 @@ def _places(node: Node, axis: Axis, way: Way) -> Expr:
     above, below, two = axis.above, axis.below, real(2)
     # with a single element there are no corners to align
     is_single = axis.count <= int64(1)
-    if way.coordinates in ("align_corners", "tf_crop_and_resize"):
+    if by.coordinates in ("align_corners", "tf_crop_and_resize"):
         last = extent - real(1)
         end = op.where(is_single, real(1), extent * above / below - real(1))
         if axis.region is None:
@@ -110,23 +110,23 @@ def _places(node: Node, axis: Axis, way: Way) -> Expr:
         start, stop = axis.region
         middle = real(0.5) * (start + stop) * last
         return op.where(is_single, middle, start * last + index * ((stop - start) * last) / end)
-    match way.coordinates:
+    match by.coordinates:
         case "asymmetric":
             return index * below / above
         case "tf_half_pixel_for_nn":
             return (two * index * below + below) / (two * above)
     half = below - above
-    if way.coordinates == "half_pixel_symmetric":
+    if by.coordinates == "half_pixel_symmetric":
         half = half + (extent * above - count * below)
     place = (two * index * below + half) / (two * above)
-    if way.coordinates == "pytorch_half_pixel":
+    if by.coordinates == "pytorch_half_pixel":
         return op.where(is_single, real(0), place)
     return place
 
 
-def _nearest(axis: Axis, places: Expr, way: Way) -> Expr:
+def _nearest(axis: Axis, places: Expr, by: Interpolation) -> Expr:
     """The nearest elements to positions, which may be outside."""
-    match way.rounding:
+    match by.rounding:
         case "floor":
             found = op.floor(places)
         case "ceil":
@@ -141,12 +141,12 @@ def _nearest(axis: Axis, places: Expr, way: Way) -> Expr:
     return op.cast(found, "int64")
 
 
-def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Expr:
+def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, by: Interpolation) -> Expr:
     """A weighted sum of the elements around each position."""
     low = node.let(op.floor(places))
     share = op.expand_dims(places - low, 1)
-    reach = 1 if way.mode == "linear" else 2
-    if way.antialias:
+    reach = 1 if by.mode == "linear" else 2
+    if by.antialias:
         # when shrinking, the kernel is stretched over more elements of data
         width = node.let(op.minimum(axis.factor, real(1)))
         wide = op.floor(real(-reach) / width)
@@ -156,15 +156,15 @@ def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, way: Way) -> Exp
     else:
         steps = node.let(int64(np.arange(1 - reach, 1 + reach)))
         distance = op.abs(op.cast(steps, "float64") - share)
-    linear = way.mode == "linear"
+    linear = by.mode == "linear"
     weights = (
-        op.maximum(real(1) - distance, real(0)) if linear else _cubic(node.let(distance), way.alpha)
+        op.maximum(real(1) - distance, real(0)) if linear else _cubic(node.let(distance), by.alpha)
     )
     positions = node.let(op.expand_dims(op.cast(low, "int64"), 1) + steps)
-    if way.exclude_outside:
+    if by.exclude_outside:
         inside = op.logical_and(positions >= int64(0), positions < axis.extent)
         weights = op.where(inside, weights, real(0))
-    if way.exclude_outside or way.antialias:
+    if by.exclude_outside or by.antialias:
         weights = node.let(weights)
         total = op.sum(weights, axis=1, keepdims=True)
         weights = weights / op.where(op.equal(total, real(0)), real(1), total)

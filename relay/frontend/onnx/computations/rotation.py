@@ -26,23 +26,23 @@ def rotated(
         half = node.shape(table)[2]
         if isinstance(half, int) and half != width // 2:
             raise node.refused("the angles do not fit", f"{width // 2} of them", str(half))
-    turning, rest = data, None
+    part, rest = data, None
     if width < whole:
-        turning = node.let(op.strided_slice(data, (0,), (width,), axes=(3,)))
+        part = node.let(op.strided_slice(data, (0,), (width,), axes=(3,)))
         rest = node.let(op.strided_slice(data, (width,), (whole,), axes=(3,)))
     cosines, sines = (node.let(op.expand_dims(one, 1)) for one in (cosines, sines))
     if interleaved:
-        pairs = op.reshape(turning, (0, 0, 0, width // 2, 2))
+        pairs = op.reshape(part, (0, 0, 0, width // 2, 2))
         parts = node.let(op.split(pairs, 2, axis=4).astuple())
         first, second = (
             node.let(op.squeeze(TupleGetItem(parts, place), (4,))) for place in range(2)
         )
     else:
-        first, second = node.fields(op.split(turning, 2, axis=3).astuple(), 2)
+        first, second = node.fields(op.split(part, 2, axis=3).astuple(), 2)
     real = first * cosines - second * sines
     imaginary = first * sines + second * cosines
     if interleaved:
-        turned = op.reshape(op.stack([real, imaginary], axis=-1), (0, 0, 0, -3))
+        result = op.reshape(op.stack([real, imaginary], axis=-1), (0, 0, 0, -3))
     else:
-        turned = op.concatenate([real, imaginary], axis=3)
-    return node.let(turned if rest is None else op.concatenate([turned, rest], axis=3))
+        result = op.concatenate([real, imaginary], axis=3)
+    return node.let(result if rest is None else op.concatenate([result, rest], axis=3))

@@ -110,9 +110,9 @@ class Windows:
         steps = op.floor_divide(extents - one, strides)
         reach = steps * strides + int64(covered)
         total = node.let(op.maximum(reach - extents, int64(0)))
-        less = node.let(op.floor_divide(total, int64(2)))
-        more = total - less
-        both = (less, more) if self.automatic == "SAME_UPPER" else (more, less)
+        half = node.let(op.floor_divide(total, int64(2)))
+        rest = total - half
+        both = (half, rest) if self.automatic == "SAME_UPPER" else (rest, half)
         widths = op.concatenate([int64([[0, 0], [0, 0]]), op.stack(both, axis=1)], axis=0)
         padded = op.nn.pad(data, widths, value)
         return node.declare(padded, (*shape[:2], *[None] * count), node.dtype(data))
@@ -133,5 +133,5 @@ def automatic_padding(node: Node) -> str:
 
 def halves(total: int, automatic: str) -> Pair:
     """Padding before and after an axis; an odd element is after it for `SAME_UPPER`."""
-    less = total // 2
-    return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
+    half = total // 2
+    return (half, total - half) if automatic == "SAME_UPPER" else (total - half, half)

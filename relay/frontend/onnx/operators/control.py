@@ -242,15 +242,15 @@ class Iteration:
             node.scope.bindings += inner.bindings
             return rest
         other = node.scope.inner()
-        none = self._without_a_turn(replace(node, scope=other), rest)
-        types = types_of_both((inner, rest), (other, none))
+        ended = self._without_a_turn(replace(node, scope=other), rest)
+        types = types_of_both((inner, rest), (other, ended))
         if isinstance(types, tuple):
             text = f"the loop makes no more than {len(made)} turns, and its results have other axes"
             reason = node.refused(f"{text} then", str(types[0]), str(types[1]))
             types = [node.type_of(one) for one in rest]
             end = dead_end(node.scope, types, reason, node.span)
         else:
-            end = closed(other, none, types)
+            end = closed(other, ended, types)
         return either(node.scope, condition, [closed(inner, rest, types), end], types, node.span)
 
     def _without_a_turn(self, node: Node, results: Sequence[Expr]) -> list[Expr]:
@@ -304,8 +304,8 @@ def stacked(node: Node, given: Collected, count: Dim) -> Expr:
     """Collected rows as one tensor; `count` is the number of rows."""
     row = given.row
     empty = node.zeros((0, *row.shape), row.dtype)
-    nothing = with_type(node.scope, empty, given.kind.chunk)
-    whole = given.kind.all(node.scope.module, given.rows, given.chunks, nothing)
+    no_rows = with_type(node.scope, empty, given.kind.chunk)
+    whole = given.kind.all(node.scope.module, given.rows, given.chunks, no_rows)
     return node.declare(whole, (count, *row.shape), row.dtype)
 
 
@@ -319,7 +319,11 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
         raise node.refused("the body does not fit", expected, found)
 
     def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
-        given = _as_declared(scope, graph, [number, going], values)
+        given = [number, going, *values]
+        # the first two may be declared as tensors of one element
+        for place, ty in enumerate(graph.types()[:2]):
+            if isinstance(ty, TensorType) and len(ty.shape) == 1:
+                given[place] = scope.bind(op.reshape(given[place], (1,)), "control")
         results = graph.inline(scope, given)
         next_one = scalar(replace(node, scope=scope), results[0])
         return Turn(scope, next_one, results[1 : 1 + carried], results[1 + carried :])
@@ -343,17 +347,6 @@ def _runs_to_limit(graph: Subgraph, start: Expr, node: Node) -> bool:
         return True
     makers = [one for one in graph.graph.node if wanted in one.output]
     return any(one.op_type == "Identity" and one.input[0] == graph.inputs[1] for one in makers)
-
-
-def _as_declared(
-    scope: Scope, graph: Subgraph, control: Sequence[Expr], values: Sequence[Expr]
-) -> list[Expr]:
-    """The inputs of a body, whose first two may be declared as tensors of one element."""
-    found = [*control, *values]
-    for place, ty in enumerate(graph.types()[:2]):
-        if isinstance(ty, TensorType) and len(ty.shape) == 1:
-            found[place] = scope.bind(op.reshape(found[place], (1,)), "control")
-    return found
 
 
 # --- Scan ----------------------------------------------------------------------------------------

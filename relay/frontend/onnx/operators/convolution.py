@@ -260,8 +260,8 @@ def _center(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -> Ex
     total = node.let(extents - int64(list(wanted)))
     zero = int64(0)
     cut = node.let(op.maximum(total, zero))
-    less = op.floor_divide(cut, int64(2))
-    first = less if automatic == "SAME_UPPER" else cut - less
+    half = op.floor_divide(cut, int64(2))
+    first = half if automatic == "SAME_UPPER" else cut - half
     missing = op.maximum(-total, zero)
     kept = node.declare(
         op.strided_slice(

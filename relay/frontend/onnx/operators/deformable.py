@@ -75,7 +75,7 @@ def _over_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Ex
     apart = _by_parts(node, op.cast(offset, wide), parts)
     moves = node.let(op.reshape(apart, (0, -4, elements, count, *[0] * count)))
     images = _by_parts(node, op.cast(data, wide), parts)
-    fetched = _between(node, images, _places(node, moves, windows, sizes))
+    fetched = _between(node, images, _positions(node, moves, windows, sizes))
     if share is not None:
         share = fitting(node, share, (batch, parts * elements, *counts), "masks")
         own = op.expand_dims(_by_parts(node, op.cast(share, wide), parts), 1)
@@ -118,7 +118,7 @@ def _by_parts(node: Node, value: Expr, parts: int) -> Expr:
     return node.let(op.reshape(apart, (-3, -2)))
 
 
-def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> list[Expr]:
+def _positions(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> list[Expr]:
     """The positions of the elements of all windows along each axis: (rows, elements, counts…);
     moves are (rows, elements, axes, counts…)."""
     count, found = len(sizes), []
@@ -134,15 +134,15 @@ def _places(node: Node, moves: Expr, windows: Windows, sizes: Sequence[int]) -> 
     return found
 
 
-def _between(node: Node, images: Expr, places: Sequence[Expr]) -> Expr:
+def _between(node: Node, images: Expr, positions: Sequence[Expr]) -> Expr:
     """Multilinear interpolation of images (rows, channels, extents…) at positions
     (rows, elements, counts…); 0 outside."""
-    count = len(places)
+    count = len(positions)
     corners = np.array(list(product((0, 1), repeat=count)))
     zero, one = node.number(0, images), node.number(1, images)
     index: Expr = int64(0)
     nearness: Expr = one
-    for axis, place in enumerate(places):
+    for axis, place in enumerate(positions):
         extent = node.size(images, 2 + axis)
         along = node.let(op.expand_dims(place, 1))
         sides = corners[:, axis].reshape(-1, *[1] * (count + 1))

@@ -57,12 +57,12 @@ def gather_nd(node: Node, data: Expr, indices: Expr) -> Expr:
         extents: Expr = int64(whole)
     else:
         extents = op.strided_slice(op.shape_of(data, dtype="int64"), [axes.start], [axes.stop])
-    places = _components_first(node, indices)
-    places = in_range(node, places, data, axes, negative=True) if count else places
+    positions = _components_first(node, indices)
+    positions = in_range(node, positions, data, axes, negative=True) if count else positions
     lengths = op.reshape(extents, (count, *(1,) * (node.rank(indices) - 1)))
-    negative = places < int64(0)
-    places = op.where(negative, places + lengths, places)
-    return op.gather_nd(data, places, batch_dims=shared, index_rank=count)
+    negative = positions < int64(0)
+    positions = op.where(negative, positions + lengths, positions)
+    return op.gather_nd(data, positions, batch_dims=shared, index_rank=count)
 
 
 def _index_depth(node: Node, indices: Expr) -> int:
@@ -100,8 +100,8 @@ def scatter_elements(node: Node, data: Expr, indices: Expr, updates: Expr) -> Ex
 @table("ScatterND")
 def scatter_nd(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
     count = _index_depth(node, indices)
-    places = _components_first(node, indices)
-    places = in_range(node, places, data, range(count), negative=True) if count else places
+    positions = _components_first(node, indices)
+    positions = in_range(node, positions, data, range(count), negative=True) if count else positions
     own, new = node.shape(data), node.shape(updates)
     # an update and the slice it replaces have the same shape
     rest = [
@@ -109,7 +109,7 @@ def scatter_nd(node: Node, data: Expr, indices: Expr, updates: Expr) -> Expr:
     ]
     data = of_shape(node, data, (*own[:count], *rest))
     updates = of_shape(node, updates, (*node.shape(indices)[:-1], *rest))
-    return op.scatter_nd(data, places, updates, mode=_reduction(node))
+    return op.scatter_nd(data, positions, updates, mode=_reduction(node))
 
 
 @table("TensorScatter")
@@ -117,40 +117,32 @@ def tensor_scatter(node: Node, cache: Expr, update: Expr, starts: Expr | None = 
     """Writes updates of one length into a cache, from a start position per sequence."""
     axis = node.axis(cache, -2)
     rank = node.rank(cache)
-    length, most = (_extent(node, one, axis) for one in (update, cache))
+    length, most = node.size(update, axis), node.size(cache, axis)
     is_circular = node.attribute("mode", "linear") == "circular"
     steps = op.arange(length, dtype="int64")
-    places = trailing_axes(steps, rank - axis - 1)
+    positions = trailing_axes(steps, rank - axis - 1)
     if starts is not None:
         if not is_circular:
             room = node.let(most - length)
             message = "an update reaches beyond the cache"
             starts = within(node, starts, 0, room, message, f"a start up to {VALUE}")
-        places = op.expand_dims(starts, 1, num_newaxis=rank - 1) + places
+        positions = op.expand_dims(starts, 1, num_newaxis=rank - 1) + positions
     if is_circular:
-        places = op.floor_mod(places, most)
-    indices = op.broadcast_to_like(places, update)
+        positions = op.floor_mod(positions, most)
+    indices = op.broadcast_to_like(positions, update)
     return op.scatter_elements(cache, indices, update, axis=axis)
-
-
-def _extent(node: Node, data: Expr, axis: int) -> Expr:
-    """The extent of an axis as a scalar."""
-    extent = node.shape(data)[axis]
-    if isinstance(extent, int):
-        return int64(extent)
-    return op.take(op.shape_of(data, dtype="int64"), int64(axis), axis=0)
 
 
 @table("OneHot")
 def one_hot(node: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
     """`values` are the values for off and on."""
-    places = op.cast(indices, "int64")
+    positions = op.cast(indices, "int64")
     length = as_one(node, node.let(op.cast(depth, "int64")), "the depth is not one number")
     length = within(node, length, 1, None, "the depth is not positive", "1 or more")
     values = of_shape(node, values, [2])
     if node.shape(values) != (2,):
         raise node.refused("values are what is off and what is on", "2", str(node.type_of(values)))
-    from_front = op.where(places < int64(0), places + length, places)
+    from_front = op.where(positions < int64(0), positions + length, positions)
     off, on = (op.take(values, int64(place), axis=0) for place in (0, 1))
     number, axis = node.constant(length), node.attribute("axis", -1)
     size, dtype = length if number is None else int(number), node.dtype(values)

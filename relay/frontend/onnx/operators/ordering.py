@@ -46,8 +46,8 @@ def top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
 
     number = known[0] if known else None
     if number == 0:  # would be all of them in Relay
-        none = node.let(op.strided_slice(data, [0], [0], axes=(axis,)))
-        return [none, op.cast(none, "int64")]
+        empty = node.let(op.strided_slice(data, [0], [0], axes=(axis,)))
+        return [empty, op.cast(empty, "int64")]
     if isinstance(number, int):
         whole = node.let(ranked(number))
         return [TupleGetItem(whole, place) for place in (0, 1)]
@@ -86,9 +86,9 @@ def unique(node: Node, data: Expr) -> Sequence[Expr]:
         return _unique(node, node.let(op.reshape(data, (-1,))), is_sorted)
     axis = node.axis(data)
     front = (axis, *(one for one in range(node.rank(data)) if one != axis))
-    values, *places = _unique(node, node.let(op.transpose(data, front)), is_sorted)
+    values, *positions = _unique(node, node.let(op.transpose(data, front)), is_sorted)
     back = tuple(front.index(one) for one in range(len(front)))
-    return [op.transpose(values, back), *places]
+    return [op.transpose(values, back), *positions]
 
 
 def _unique(node: Node, data: Expr, is_sorted: bool) -> list[Expr]:

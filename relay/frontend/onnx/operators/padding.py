@@ -34,12 +34,12 @@ def pad(
 ) -> Expr:
     filling = node.number(0, data) if value is None else op.reshape(value, ())
     known = node.elements(widths)
-    places = None if axes is None else node.elements(axes)
-    if known is None or (axes is not None and places is None):
+    positions = None if axes is None else node.elements(axes)
+    if known is None or (axes is not None and positions is None):
         return _dynamically_padded(node, data, widths, filling, axes)
     rank = node.rank(data)
     if axes is not None:
-        known = _for_all_axes(node, known, places, rank)
+        known = _for_all_axes(node, known, positions, rank)
     if (numbers := static(known)) is not None:
         return _padded(node, data, numbers, filling)
     shape = [
@@ -84,19 +84,19 @@ def _dynamically_padded(
     pairs = op.transpose(before_and_after, (1, 0))
     if axes is not None:
         axes = axes_within(node, axes, node.rank(data), different=True)
-        none = node.importer.constant(np.zeros((node.rank(data), 2), "int64"))
-        pairs = op.scatter_nd(none, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
+        zeros = node.importer.constant(np.zeros((node.rank(data), 2), "int64"))
+        pairs = op.scatter_nd(zeros, op.expand_dims(op.cast(axes, "int64"), 0), pairs)
     return op.nn.pad(data, pairs, value, pad_mode=node.choice("mode", "constant", _MODES))
 
 
 @table("Tile")
 def tile_along_an_axis(node: Node, data: Expr, count: Expr, axis: Expr) -> Expr:
     """Version 1 tiles along one axis."""
-    places, copies_of = node.integers(axis, "the axis"), node.integers(count, "the copies")
+    positions, copies_of = node.integers(axis, "the axis"), node.integers(count, "the copies")
     rank = node.rank(data)
-    if len(places) != 1 or len(copies_of) != 1 or not -rank <= places[0] < rank:
+    if len(positions) != 1 or len(copies_of) != 1 or not -rank <= positions[0] < rank:
         raise node.refused("one axis is copied so many times", "two numbers")
-    (place,), (copies,) = places, copies_of
+    (place,), (copies,) = positions, copies_of
     return op.tile(data, tuple(copies if one == place % rank else 1 for one in range(rank)))
 
 
@@ -132,11 +132,11 @@ def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
     extents = node.let(op.shape_of(data, dtype="int64"))
     target = node.let(op.scatter_elements(extents, int64(axes), op.cast(wanted, "int64"), axis=0))
     zero, two = int64(0), int64(2)
-    less = node.let(op.maximum(extents - target, zero))
-    more = node.let(op.maximum(target - extents, zero))
-    start, before = op.floor_divide(less, two), node.let(op.floor_divide(more, two))
+    excess = node.let(op.maximum(extents - target, zero))
+    missing = node.let(op.maximum(target - extents, zero))
+    start, before = op.floor_divide(excess, two), node.let(op.floor_divide(missing, two))
     inner = op.strided_slice(data, start, op.minimum(extents, target), slice_mode="size")
-    widths = op.stack([before, more - before], axis=1)
+    widths = op.stack([before, missing - before], axis=1)
     padded = op.nn.pad(node.let(inner), widths, node.number(0, data))
     return node.declare(padded, shape, node.dtype(data))
 

@@ -152,11 +152,11 @@ def _sliced_along_dynamic_axes(
     if axes is None:
         axes = node.let(op.arange(node.size(starts, 0), dtype="int64"))
     given = node.let(op.cast(without_names(node, axes), "int64"))
-    places = axes_within(node, given, rank, different=True)
+    positions = axes_within(node, given, rank, different=True)
 
     def spread(default: int, values: Expr) -> Expr:
         defaults = int64([default] * rank)
-        return op.scatter_elements(defaults, places, op.cast(values, "int64"), axis=0)
+        return op.scatter_elements(defaults, positions, op.cast(values, "int64"), axis=0)
 
     first, last = spread(0, starts), spread(END, ends)
     if steps is None:
@@ -252,12 +252,12 @@ def compress(node: Node, data: Expr, condition: Expr) -> Expr:
     if "axis" not in node.attributes:
         data = node.let(op.reshape(data, (-1,)))
     axis = node.axis(data)
-    places = node.let(op.cast(op.squeeze(op.argwhere(condition), (1,)), "int64"))
+    positions = node.let(op.cast(op.squeeze(op.argwhere(condition), (1,)), "int64"))
     last = node.let(node.size(data, axis) - int64(1))
     message = "the condition is longer than the axis"
-    greatest = node.let(op.max(node.let(op.concatenate([int64([-1]), places], axis=0)), axis=0))
+    greatest = node.let(op.max(node.let(op.concatenate([int64([-1]), positions], axis=0)), axis=0))
     expected, found = f"places up to {VALUE}", f"place {VALUE}"
-    chosen = node.checked(places, greatest <= last, message, expected, found, greatest, last)
+    chosen = node.checked(positions, greatest <= last, message, expected, found, greatest, last)
     return op.take(data, chosen, axis=axis)
 
 

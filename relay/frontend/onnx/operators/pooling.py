@@ -284,7 +284,7 @@ def _spatial(node: Node, data: Expr) -> tuple[int, ...]:
 
 
 @table("MaxUnpool")
-def max_unpool(node: Node, data: Expr, places: Expr, wanted: Expr | None = None) -> Expr:
+def max_unpool(node: Node, data: Expr, positions: Expr, wanted: Expr | None = None) -> Expr:
     """The inverse of a max pool, with zeros elsewhere; positions count in what the windows cover,
     and a larger output is padded at the end."""
     rank = node.rank(data)
@@ -306,7 +306,7 @@ def max_unpool(node: Node, data: Expr, places: Expr, wanted: Expr | None = None)
     if static(shape) is not None:
         own = int64(shape)
     empty = node.let(op.dyn.zeros(op.prod(own, axis=0, keepdims=True), node.dtype(data)))
-    chosen = in_range(node, node.let(op.reshape(op.cast(places, "int64"), (-1,))), empty)
+    chosen = in_range(node, node.let(op.reshape(op.cast(positions, "int64"), (-1,))), empty)
     flat = op.scatter_elements(empty, chosen, op.reshape(data, (-1,)), axis=0)
     found = node.declare(op.reshape(flat, own, allowzero=True), shape, node.dtype(data))
     if wanted is None:

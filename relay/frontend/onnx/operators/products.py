@@ -175,9 +175,11 @@ def gemm(node: Node, left: Expr, right: Expr, addend: Expr | None = None) -> Exp
     """`alpha * left @ right + beta * addend`"""
     for matrix in (left, right):
         node.must_have_axes(matrix, 2, "factors")
-    turned = [bool(node.attribute(name, 0)) for name in ("transA", "transB")]
-    left, right = _contractible(node, left, right, 0 if turned[0] else 1, 1 if turned[1] else 0)
-    whole = op.nn.matmul(left, right, transpose_a=turned[0], transpose_b=turned[1])
+    transposed = [bool(node.attribute(name, 0)) for name in ("transA", "transB")]
+    left, right = _contractible(
+        node, left, right, 0 if transposed[0] else 1, 1 if transposed[1] else 0
+    )
+    whole = op.nn.matmul(left, right, transpose_a=transposed[0], transpose_b=transposed[1])
     found = node.let(_scaled(node, node.let(whole), node.attribute("alpha", 1.0)))
     beta = node.attribute("beta", 1.0)
     if addend is None or beta == 0:
@@ -211,15 +213,15 @@ def _of_equation(node: Node, equation: Equation, operands: Sequence[Expr]) -> tu
         for letters, operand in zip(equation.operands, operands, strict=True)
     ]
     extents: dict[str, list[Dim]] = {}
-    for places, operand in zip(named, operands, strict=True):
-        for axis, letter in places.items():
+    for positions, operand in zip(named, operands, strict=True):
+        for axis, letter in positions.items():
             extents.setdefault(letter, []).append(node.shape(operand)[axis])
     found = []
-    for places, operand in zip(named, operands, strict=True):
+    for positions, operand in zip(named, operands, strict=True):
         shape = node.shape(operand)
         wanted = [
-            best_known([one for one in extents[places[axis]] if one != 1] or [extent])
-            if axis in places
+            best_known([one for one in extents[positions[axis]] if one != 1] or [extent])
+            if axis in positions
             else extent
             for axis, extent in enumerate(shape)
         ]

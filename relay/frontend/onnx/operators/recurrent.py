@@ -344,7 +344,9 @@ def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) ->
     views = []
     if peepholes is not None:
         hidden = node.static_shape(peepholes, "the peepholes")[1] // 3
-        views = [_peepholes(node, peepholes, place, hidden) for place in range(directions)]
+        for place in range(directions):
+            own = op.squeeze(op.strided_slice(peepholes, (place,), (place + 1,), axes=(0,)), (0,))
+            views.append(_thirds(node, node.let(own), hidden))
 
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         f, g, last = layer.activations
@@ -370,9 +372,6 @@ def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) ->
     return recurrent(node, step, 4, ["Sigmoid", "Tanh", "Tanh"], 2, inputs[:7], product)
 
 
-def _peepholes(node: Node, value: Expr, place: int, hidden: int) -> list[Expr]:
-    own = node.let(op.squeeze(op.strided_slice(value, (place,), (place + 1,), axes=(0,)), (0,)))
-    return [
-        node.let(op.strided_slice(own, (which * hidden,), ((which + 1) * hidden,)))
-        for which in range(3)
-    ]
+def _thirds(node: Node, value: Expr, size: int) -> list[Expr]:
+    bounds = ((place * size, (place + 1) * size) for place in range(3))
+    return [node.let(op.strided_slice(value, (begin,), (end,))) for begin, end in bounds]

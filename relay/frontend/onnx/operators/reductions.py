@@ -7,7 +7,7 @@ Where the axes are known at run time only, the elements of each result are gathe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,7 @@ from relay.ir.expr import Expr
 table = Converters()
 
 Axes = tuple[int, ...]
+Unary = Callable[[Expr], Expr]
 # (node, data, axes, keepdims) -> the reduced tensor
 Reduction = Callable[[Node, Expr, Axes, bool], Expr]
 
@@ -38,20 +39,9 @@ def _plain(operator: op.OpDef) -> Reduction:
 _sum = _plain(op.sum)
 
 
-def _l1(node: Node, data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return _sum(node, op.abs(data), axes, keepdims)
-
-
-def _sum_square(node: Node, data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return _sum(node, data * data, axes, keepdims)
-
-
-def _l2(node: Node, data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return op.sqrt(_sum_square(node, data, axes, keepdims))
-
-
-def _log_sum(node: Node, data: Expr, axes: Axes, keepdims: bool) -> Expr:
-    return op.log(_sum(node, data, axes, keepdims))
+def _sum_of(before: Unary, after: Unary = lambda total: total) -> Reduction:
+    """A function of the sum of a function of the elements."""
+    return lambda node, data, axes, keepdims: after(_sum(node, before(data), axes, keepdims))
 
 
 def _log_sum_exp(node: Node, data: Expr, axes: Axes, keepdims: bool) -> Expr:
@@ -85,41 +75,37 @@ REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceMax": _plain(op.max),
     "ReduceMin": _plain(op.min),
     "ReduceMean": _plain(op.mean),
-    "ReduceL1": _l1,
-    "ReduceL2": _as_float(_l2),
-    "ReduceLogSum": _as_float(_log_sum),
+    "ReduceL1": _sum_of(op.abs),
+    "ReduceL2": _as_float(_sum_of(lambda data: data * data, op.sqrt)),
+    "ReduceLogSum": _as_float(_sum_of(lambda data: data, op.log)),
     "ReduceLogSumExp": _as_float(_log_sum_exp),
-    "ReduceSumSquare": _sum_square,
+    "ReduceSumSquare": _sum_of(lambda data: data * data),
 }
 
 
-def _by_attribute(reduction: Reduction, node: Node, data: Expr) -> Expr:
-    axes = node.attribute("axes") or range(node.rank(data))
-    return reduction(node, data, _from_front(node, data, axes), _keeps(node))
-
-
-def _by_input(reduction: Reduction, node: Node, data: Expr, axes: Expr | None = None) -> Expr:
-    known = () if axes is None or node.shape(axes) == (0,) else node.constant(axes)
-    if known is None:
-        assert axes is not None
-        return _along_dynamic_axes(reduction, node, data, axes)
-    chosen = [*np.ravel(known)]
-    if not chosen and not node.attribute("noop_with_empty_axes", 0):
-        chosen = [*range(node.rank(data))]
-    return reduction(node, data, _from_front(node, data, chosen), _keeps(node))
+def _convert(reduction: Reduction, node: Node, data: Expr, axes: Expr | None = None) -> Expr:
+    """The axes are an attribute; from version 18 on, or 13 for ReduceSum, an input."""
+    rank = node.rank(data)
+    if node.version < (13 if node.operator == "ReduceSum" else 18):
+        chosen = node.attribute("axes") or range(rank)
+    else:
+        known = () if axes is None or node.shape(axes) == (0,) else node.constant(axes)
+        if known is None:
+            assert axes is not None
+            return _along_dynamic_axes(reduction, node, data, axes)
+        chosen = [*np.ravel(known)]
+        if not chosen and not node.attribute("noop_with_empty_axes", 0):
+            chosen = range(rank)
+    positions = tuple(sorted(node.axes_of(chosen, rank, distinct=True)))
+    return reduction(node, data, positions, _keeps(node))
 
 
 def _keeps(node: Node) -> bool:
     return bool(node.attribute("keepdims", 1))
 
 
-def _from_front(node: Node, data: Expr, axes: Iterable[int]) -> Axes:
-    return tuple(sorted(node.axes_of(axes, node.rank(data), distinct=True)))
-
-
 for _name, _reduction in REDUCTIONS.items():
-    table.add(_name, partial(_by_attribute, _reduction))
-    table.add(_name, partial(_by_input, _reduction), since=13 if _name == "ReduceSum" else 18)
+    table.add(_name, partial(_convert, _reduction))
 
 
 def _along_dynamic_axes(reduction: Reduction, node: Node, data: Expr, axes: Expr) -> Expr:
@@ -149,8 +135,8 @@ def _along_dynamic_axes(reduction: Reduction, node: Node, data: Expr, axes: Expr
     steps = node.let(_steps(extents))
     starts = _offsets(node, kept, steps)
     within = _offsets(node, node.let(op.where(gone, extents, one)), steps)
-    places = op.expand_dims(starts, 1) + op.expand_dims(within, 0)
-    rows = node.let(op.take(op.reshape(data, (-1,)), places, axis=0))
+    positions = op.expand_dims(starts, 1) + op.expand_dims(within, 0)
+    rows = node.let(op.take(op.reshape(data, (-1,)), positions, axis=0))
     results = reduction(node, rows, (1,), False)
     if not keepdims:
         assert isinstance(count, int)
@@ -161,11 +147,11 @@ def _along_dynamic_axes(reduction: Reduction, node: Node, data: Expr, axes: Expr
 def _mask(node: Node, data: Expr, axes: Expr) -> Expr:
     """Which axes are named; if none is, all or none, by `noop_with_empty_axes`."""
     rank = node.rank(data)
-    places = op.where(axes < int64(0), axes + int64(rank), axes)
-    every = op.arange(int64(rank), dtype="int64")
-    hits = node.let(op.equal(op.expand_dims(every, 1), op.expand_dims(places, 0)))
-    named = node.let(op.any(hits, axis=1))
-    if isinstance(node.shape(hits)[1], int) or node.attribute("noop_with_empty_axes", 0):
+    from_front = op.where(axes < int64(0), axes + int64(rank), axes)
+    all_axes = op.arange(int64(rank), dtype="int64")
+    matches = node.let(op.equal(op.expand_dims(all_axes, 1), op.expand_dims(from_front, 0)))
+    named = node.let(op.any(matches, axis=1))
+    if isinstance(node.shape(matches)[1], int) or node.attribute("noop_with_empty_axes", 0):
         return named
     return node.let(op.logical_or(named, op.logical_not(op.any(named))))
 
@@ -198,7 +184,7 @@ def lp_normalization(node: Node, data: Expr) -> Expr:
     axis, power = node.axis(data, -1), node.attribute("p", 2)
     if power not in (1, 2):
         raise node.refused("there is no such norm", "p = 1 or p = 2", f"p = {power}")
-    norm = node.let((_l1 if power == 1 else _as_float(_l2))(node, data, (axis,), True))
+    norm = node.let(REDUCTIONS[f"ReduceL{power}"](node, data, (axis,), True))
     is_zero = op.equal(norm, node.number(0, norm))
     return data / op.where(is_zero, node.number(1, norm), norm)
 

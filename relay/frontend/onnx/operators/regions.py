@@ -76,8 +76,8 @@ def non_max_suppression(
     """The boxes kept in each class of each image; none without a maximum number."""
     if node.attribute("center_point_box", 0):
         boxes = _corners(boxes)
-    none = int64(0)
-    count = none if most is None else op.maximum(op.reshape(op.cast(most, "int64"), ()), none)
+    zero = int64(0)
+    count = zero if most is None else op.maximum(op.reshape(op.cast(most, "int64"), ()), zero)
     if overlap is not None:
         overlap = _checked_overlap(node, overlap)
     rows = node.let(
@@ -145,12 +145,12 @@ def col2im(node: Node, data: Expr, image_shape: Expr, block_shape: Expr) -> Expr
         inside = op.logical_and(inside, fits)
         place = place * images[axis] + along
     area, elements = _product(node, images), _product(node, blocks)
-    places = node.let(op.reshape(op.where(inside, place, area), (1, -1)))
+    positions = node.let(op.reshape(op.where(inside, place, area), (1, -1)))
     batch, channels = node.size(data, 0), node.let(op.floor_divide(node.size(data, 1), elements))
     rows = node.let(batch * channels)
     updates = node.let(op.reshape(data, _sizes(node, rows, int64(-1))))
     empty = op.full(node.number(0, data), _sizes(node, rows, area + int64(1)), node.dtype(data))
-    where = op.broadcast_to(places, op.shape_of(updates, dtype="int64"))
+    where = op.broadcast_to(positions, op.shape_of(updates, dtype="int64"))
     filled = op.scatter_elements(node.let(empty), node.let(where), updates, axis=1, reduction="add")
     kept = op.strided_slice(node.let(filled), int64([0]), op.reshape(area, (1,)), axes=(1,))
     found = op.reshape(node.let(kept), _sizes(node, batch, channels, *images))

@@ -15,7 +15,7 @@ import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.checking import positive, within
-from relay.frontend.onnx.computations.resampling import Axis, Way, axis_by_axis, real
+from relay.frontend.onnx.computations.resampling import Axis, Interpolation, axis_by_axis, real
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
@@ -57,7 +57,7 @@ def resize(
     scales: Expr | None = None,
     sizes: Expr | None = None,
 ) -> Expr:
-    way = Way(
+    by = Interpolation(
         _mode(node),
         _choice(node, "coordinate_transformation_mode", "half_pixel", _COORDINATES),
         _choice(node, "nearest_mode", "round_prefer_floor", _ROUNDINGS),
@@ -66,15 +66,18 @@ def resize(
         bool(node.attribute("antialias", 0)),
         node.attribute("extrapolation_value", 0.0),
     )
-    if way.mode == "nearest" and way.antialias:
+    if by.mode == "nearest" and by.antialias:
         raise node.refused("`antialias` is for modes linear and cubic", found="mode nearest")
-    region, scales, sizes = (_if_given(node, one) for one in (region, scales, sizes))
+    # version 11 writes an empty tensor for an omitted input
+    region, scales, sizes = (
+        None if one is None or node.shape(one) == (0,) else one for one in (region, scales, sizes)
+    )
     if (scales is None) == (sizes is None):
         found = "neither" if scales is None else "both"
         raise node.refused("either `scales` or `sizes` says how large the result is", found=found)
-    if way.crops and region is None:
+    if by.crops and region is None:
         raise node.refused("`roi` is missing", "the region that is resized", "nothing")
-    return _resized(node, data, way, scales, sizes, region if way.crops else None)
+    return _resized(node, data, by, scales, sizes, region if by.crops else None)
 
 
 _COORDINATES = (
@@ -103,13 +106,8 @@ def _factors(node: Node, given: Sequence[float]) -> Expr:
     return node.importer.constant(np.array(given, "float32"))
 
 
-def _upsampling(node: Node) -> Way:
-    return Way(_mode(node), "asymmetric", "floor")
-
-
-def _if_given(node: Node, value: Expr | None) -> Expr | None:
-    """An input, unless it is empty, which version 11 writes for an omitted one."""
-    return None if value is None or node.shape(value) == (0,) else value
+def _upsampling(node: Node) -> Interpolation:
+    return Interpolation(_mode(node), "asymmetric", "floor")
 
 
 # --- axes --------------------------------------------------------------------------------------
@@ -118,7 +116,7 @@ def _if_given(node: Node, value: Expr | None) -> Expr | None:
 def _resized(
     node: Node,
     data: Expr,
-    way: Way,
+    by: Interpolation,
     scales: Expr | None,
     sizes: Expr | None,
     region: Expr | None = None,
@@ -143,7 +141,7 @@ def _resized(
     axes = [axis for axis in axes if not _stays(node, axis)]
     if not axes:
         return data
-    return _by_operator(node, data, axes, way) or axis_by_axis(node, data, axes, way)
+    return _by_operator(node, data, axes, by) or axis_by_axis(node, data, axes, by)
 
 
 def _part(node: Node, values: Expr, place: int, dtype: str = "float64") -> Expr:
@@ -253,7 +251,7 @@ _LAYOUTS |= {"NCDHW": (2, 3, 4), "NDHWC": (1, 2, 3)}
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
 
-def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr | None:
+def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], by: Interpolation) -> Expr | None:
     """The call of a Relay operator that does the same, if there is one."""
     rank, resized = node.rank(data), {axis.number: axis for axis in axes}
     fitting = (
@@ -262,11 +260,11 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
         if len(layout) == rank and resized.keys() <= set(spatial)
     )
     layout, spatial = next(fitting, ("", ()))
-    if not layout or way.antialias or not all(axis.is_exact for axis in axes):
+    if not layout or by.antialias or not all(axis.is_exact for axis in axes):
         return None
     if not dtypes.is_float(node.dtype(data)) and not dtypes.is_integer(node.dtype(data)):
         return None
-    rounding = way.rounding
+    rounding = by.rounding
     if rounding == "simple":
         factors = [factor for axis in axes if (factor := _factor(node, axis)) is not None]
         sides = {factor >= 1 for factor in factors}
@@ -274,7 +272,7 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
             return None
         rounding = "floor" if True in sides else "ceil"
     roi: list[float] | None = None
-    if way.crops:
+    if by.crops:
         ends = [_region(node, resized.get(number)) for number in spatial]
         if None in ends:
             return None
@@ -287,20 +285,20 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
     rest = {
         "roi": roi,
         "layout": layout,
-        "method": _METHODS[way.mode],
-        "coordinate_transformation_mode": way.coordinates.replace("_symmetric", ""),
+        "method": _METHODS[by.mode],
+        "coordinate_transformation_mode": by.coordinates.replace("_symmetric", ""),
         "rounding_method": rounding,
-        "cubic_alpha": way.alpha,
-        "cubic_exclude": int(way.exclude_outside),
-        "extrapolation_value": way.beyond,
+        "cubic_alpha": by.alpha,
+        "cubic_exclude": int(by.exclude_outside),
+        "extrapolation_value": by.beyond,
     }
     size = [shape[number] for number in spatial]
     if all(isinstance(one, int) for one in size):
         resizer = {1: op.image.resize1d, 2: op.image.resize2d, 3: op.image.resize3d}[len(spatial)]
         return resizer(data, tuple(size), **rest)  # type: ignore[arg-type]
-    if len(spatial) != 2 or way.crops:
+    if len(spatial) != 2 or by.crops:
         return None
-    if method := _enlargement(way, rounding):
+    if method := _enlargement(by, rounding):
         down, across = (_factor(node, resized.get(number)) for number in spatial)
         if down is not None and across is not None and not down % 1 and not across % 1:
             return op.nn.upsampling(data, down, across, layout, method)
@@ -312,14 +310,14 @@ def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], way: Way) -> Expr
     return node.declare(found, shape, node.dtype(data))
 
 
-def _enlargement(way: Way, rounding: str) -> str:
+def _enlargement(by: Interpolation, rounding: str) -> str:
     """The method of `nn.upsampling` for integer factors, if it has one."""
-    if way.mode == "linear" and way.coordinates == "asymmetric":
+    if by.mode == "linear" and by.coordinates == "asymmetric":
         return "bilinear"
     # the element nearest to the center of one of its copies is itself
-    between = {"asymmetric": "floor", "tf_half_pixel_for_nn": "floor"}.get(way.coordinates, "round")
-    repeats = way.coordinates != "align_corners" and rounding.startswith(between)
-    return "nearest_neighbor" if way.mode == "nearest" and repeats else ""
+    between = {"asymmetric": "floor", "tf_half_pixel_for_nn": "floor"}.get(by.coordinates, "round")
+    repeats = by.coordinates != "align_corners" and rounding.startswith(between)
+    return "nearest_neighbor" if by.mode == "nearest" and repeats else ""
 
 
 def _factor(node: Node, axis: Axis | None) -> float | None:

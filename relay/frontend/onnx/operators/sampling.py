@@ -78,15 +78,15 @@ def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
         raise node.refused("what is read has other axes", expected, str(node.type_of(data)))
     node.must_have_axes(grid, rank, "the places")
     dtype = node.dtype(data)
-    places = op.transpose(grid, (0, rank - 1, *range(1, rank - 1)))
+    positions = op.transpose(grid, (0, rank - 1, *range(1, rank - 1)))
     images = data if dtypes.is_float(dtype) else op.cast(data, "float64")
     if rank == 3:
         # a signal as an image of one row
-        images, places = op.expand_dims(images, 2), op.expand_dims(places, 2)
-        places = op.concatenate([places, op.zeros_like(places)], axis=1)
+        images, positions = op.expand_dims(images, 2), op.expand_dims(positions, 2)
+        positions = op.concatenate([positions, op.zeros_like(positions)], axis=1)
     found = op.image.grid_sample(
         images,
-        places,
+        positions,
         method=_MODES[mode],
         layout="NCDHW" if rank == 5 else "NCHW",
         padding_mode=padding,

@@ -233,7 +233,7 @@ def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -
     extents = [Any() if place == axis else size for place, size in enumerate(ty.shape)]
     kept = [size for place, size in enumerate(extents) if keep or place != axis]
     part_type = TensorType(tuple(kept), ty.dtype)
-    one, none = int64(1), int64(0)
+    one, zero = int64(1), int64(0)
     count = TensorType((), "int64")
     start, number, again = Var("start", count), Var("number", count), Var("split")
     each = node.let(op.cast(sizes, "int64"))
@@ -247,7 +247,7 @@ def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -
         going = number < node.size(each, 0)
     end = Var("end", count)
     axes = range(len(extents))
-    begins = [start if place == axis else none for place in axes]
+    begins = [start if place == axis else zero for place in axes]
     ends = [end if place == axis else node.size(data, place) for place in axes]
     part = Var("part", part_type)
     bounds = (op.stack(Tuple(tuple(given)), 0) for given in (begins, ends, [one for _ in axes]))
@@ -260,7 +260,7 @@ def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -
     )
     whole = TypeCall(LIST, (part_type,))
     function = Function((start, number), body, whole)
-    return Let(again, function, Call(again, (none, none)))
+    return Let(again, function, Call(again, (zero, zero)))
 
 
 def _widths(node: Node, sizes: Expr | None, extent: int) -> list[int]:
@@ -292,9 +292,9 @@ def concat_from_sequence(node: Node, sequence: Expr) -> Expr:
         node, sequence, lambda one: op.expand_dims(one, axis) if fresh else one, wanted
     )
     shape = [0 if place == axis else size for place, size in enumerate(element.shape)]
-    nothing = with_type(node.scope, node.zeros(shape, element.dtype), wanted)
+    no_elements = with_type(node.scope, node.zeros(shape, element.dtype), wanted)
     known = [None if place == axis else size for place, size in enumerate(element.shape)]
-    whole = concatenated(node.scope.module, values, wanted, axis, nothing)
+    whole = concatenated(node.scope.module, values, wanted, axis, no_elements)
     return node.declare(whole, known, element.dtype)
 
 

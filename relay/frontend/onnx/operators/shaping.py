@@ -70,7 +70,9 @@ def reshape_by_attribute(node: Node, data: Expr) -> Expr:
 def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
     allowzero = bool(node.attribute("allowzero", 0))
     elements = node.elements(wanted)
-    if elements is None or not all(_is_extent(one) for one in elements):
+    if elements is None or not all(
+        one == -1 or (one is not None and dims.sign_of(one) in (0, 1)) for one in elements
+    ):
         message = "the shape has a number that is neither an extent nor -1"
         wanted = within(node, wanted, -1, None, message, "-1 or more")
     if elements is None:
@@ -100,11 +102,6 @@ def whole_shape(node: Node, wanted: Expr) -> Expr:
         return node.of_length(wanted, rank, "the shape")
     node.length(wanted, "the shape")
     return wanted
-
-
-def _is_extent(one: Dim | None) -> bool:
-    """Whether an element of a shape is known to be an extent, or -1."""
-    return one == -1 or (one is not None and dims.sign_of(one) in (0, 1))
 
 
 def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int, ...] | None:
@@ -308,9 +305,9 @@ def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
         axes = node.of_length(axes, known - node.rank(data), "the axes")
     rank = node.rank(data) + node.length(axes, "the axes")
     axes = axes_within(node, axes, rank, different=True)
-    places = op.where(axes < int64(0), axes + int64(rank), axes)
+    positions = op.where(axes < int64(0), axes + int64(rank), axes)
     hits = op.equal(
-        op.expand_dims(op.arange(int64(rank), dtype="int64"), 1), op.expand_dims(places, 0)
+        op.expand_dims(op.arange(int64(rank), dtype="int64"), 1), op.expand_dims(positions, 0)
     )
     new = node.let(op.any(hits, axis=1))
     # the number of old axes up to each position

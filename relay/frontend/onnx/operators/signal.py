@@ -247,8 +247,8 @@ def _frames(
     count = node.let(op.floor_divide(room, distance) + one)
     starts = _numbers(node, count, None) * distance
     inside = _numbers(node, size, _frame(node, data, window, length))
-    places = node.let(op.expand_dims(starts, 1) + op.expand_dims(inside, 0))
-    frames = [node.let(op.take(part, places, axis=1)) for part in _parts(node, data)]
+    positions = node.let(op.expand_dims(starts, 1) + op.expand_dims(inside, 0))
+    frames = [node.let(op.take(part, positions, axis=1)) for part in _parts(node, data)]
     if window is None:
         return frames
     weights = _resized(node, window, size)
@@ -291,7 +291,7 @@ def mel_weight_matrix(
     hertz = (op.exp(mels / _number(MEL / math.log(10))) - _number(1)) * _number(HERTZ)
     scaled = op.cast(size + one, "float64") * hertz
     # the frequency bin of each edge
-    places = node.let(op.cast(op.floor(scaled / op.cast(samples, "float64")), "int64"))
+    positions = node.let(op.cast(op.floor(scaled / op.cast(samples, "float64")), "int64"))
     bins = op.floor_divide(size, two) + one
     length_known = _known_length(node, length)
     known = None if length_known is None else (length_known // 2) + 1
@@ -299,7 +299,7 @@ def mel_weight_matrix(
     own = _numbers(node, count, known_bands)
     # one tensor of all three, so that they have equal lengths for inference
     offsets = int64(np.arange(3)[:, None])
-    neighbours = node.let(op.take(places, op.expand_dims(own, 0) + offsets, axis=0))
+    neighbours = node.let(op.take(positions, op.expand_dims(own, 0) + offsets, axis=0))
     left, middle, right = (
         node.let(op.squeeze(op.strided_slice(neighbours, [i], [i + 1], axes=(0,)), axis=[0]))
         for i in range(3)

@@ -20,8 +20,8 @@ Along = Callable[[Node, Expr, int], Expr]
 
 def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
     """1 for the first maximum, 0 for the others."""
-    places = op.arange(op.cast(node.size(data, axis), "int32"), dtype="int32")
-    numbers = trailing_axes(places, node.rank(data) - 1 - axis)
+    positions = op.arange(op.cast(node.size(data, axis), "int32"), dtype="int32")
+    numbers = trailing_axes(positions, node.rank(data) - 1 - axis)
     chosen = op.argmax(data, axis=axis, keepdims=True)
     found = op.cast(op.equal(chosen, numbers), node.dtype(data))
     return node.let(found, declared=node.type_of(data))

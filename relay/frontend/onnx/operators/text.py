@@ -89,11 +89,11 @@ def _sequences(node: Node, shortest: int, longest: int) -> list[tuple[tuple[int,
     return found
 
 
-def _read(node: Node, values: np.ndarray, places: Expr, otherwise: int) -> Expr:
+def _read(node: Node, values: np.ndarray, positions: Expr, default: int) -> Expr:
     """The values at positions; another value at negative ones."""
-    none = places < int64(0)
-    read = op.take(node.importer.constant(values), op.maximum(places, int64(0)), axis=0)
-    return node.let(op.where(none, int64(otherwise), read))
+    is_negative = positions < int64(0)
+    read = op.take(node.importer.constant(values), op.maximum(positions, int64(0)), axis=0)
+    return node.let(op.where(is_negative, int64(default), read))
 
 
 def _looked_up(node: Node, values: np.ndarray, wanted: Expr) -> Expr:
@@ -118,11 +118,11 @@ def _step(node: Node, trie: Trie, states: Expr, words: Expr) -> Expr:
 
 def _counted(node: Node, columns: Sequence[Expr], rows: Expr, width: int) -> Expr:
     """The number of occurrences of each column, per row."""
-    places = node.let(op.concatenate(list(columns), axis=1))
-    ones = node.let(op.cast(op.ones_like(places), "float32"))
+    positions = node.let(op.concatenate(list(columns), axis=1))
+    ones = node.let(op.cast(op.ones_like(positions), "float32"))
     first = op.sum(op.zeros_like(rows), axis=1, keepdims=True)
     empty = op.tile(op.cast(first, "float32"), (1, width + 1))
-    filled = op.scatter_elements(node.let(empty), places, ones, axis=1, reduction="add")
+    filled = op.scatter_elements(node.let(empty), positions, ones, axis=1, reduction="add")
     return op.strided_slice(filled, [0], [width], axes=(1,))
 
 

@@ -103,8 +103,8 @@ def momentum(node: Node, rate: Expr, steps: Expr, *values: Expr) -> Sequence[Exp
         share = node.let(op.where(started, node.number(beta, x), node.number(1, x)))
         kept = node.number(alpha, x) * velocity
         new = node.let(kept + share * g)
-        way = g + node.number(alpha, x) * new if mode == "nesterov" else new
-        return [x - _scalar(node, rate, x) * way, new]
+        direction = g + node.number(alpha, x) * new if mode == "nesterov" else new
+        return [x - _scalar(node, rate, x) * direction, new]
 
     return _flattened([step(*group) for group in _groups(node, values, 3)])
 

@@ -160,12 +160,12 @@ def linear_attention(
     else:
         first = node.let(op.cast(_past(node, past, (batch, *shape), window), wide))
     first = node.let(op.reshape(first, (-3, 0, 0)))
-    nothing = [node.let(op.zeros_like(first))] * window
+    zeros = [node.let(op.zeros_like(first))] * window
     if steps == 0:
         width = heads.group * heads.value_width
-        found, states = node.zeros((0, batch, heads.states, width), wide), [*nothing[1:], first]
+        found, states = node.zeros((0, batch, heads.states, width), wide), [*zeros[1:], first]
     else:
-        found, states = _attended(node, heads.states, sequences, [first, *nothing])
+        found, states = _attended(node, heads.states, sequences, [first, *zeros])
     ends = [node.let(op.reshape(one, (-4, -1, heads.states, 0, 0))) for one in states]
     present = op.stack(ends, axis=0) if window else ends[0]
     output = op.reshape(op.transpose(found, (1, 0, 2, 3)), (0, 0, -3))
@@ -293,10 +293,10 @@ def _channels_first(node: Node, data: Expr) -> Expr:
 def _channels_last(node: Node, data: Expr, trailing: Sequence[int]) -> Expr:
     """(…, channels, steps) as (…, steps, *trailing)."""
     rank = node.rank(data)
-    turned = node.let(op.transpose(data, (*range(rank - 2), rank - 1, rank - 2)))
+    swapped = node.let(op.transpose(data, (*range(rank - 2), rank - 1, rank - 2)))
     if len(trailing) == 1:
-        return turned
-    return op.reshape(turned, (*[0] * (rank - 1), *trailing))
+        return swapped
+    return op.reshape(swapped, (*[0] * (rank - 1), *trailing))
 
 
 def _lasts(node: Node, whole: Expr, steps: Expr, reach: int, window: int) -> Expr:

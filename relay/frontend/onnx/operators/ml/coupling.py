@@ -52,16 +52,18 @@ def coupled(node: Node, first: Expr, classes: int) -> Expr:
 def _form(node: Node, first: Expr, classes: int) -> Expr:
     """The quadratic form that the probabilities minimize, (n, classes, classes)."""
     one = node.number(1, first)
-    mine = node.let(op.clip(first, LOWEST, 1 - LOWEST))
+    clipped = node.let(op.clip(first, LOWEST, 1 - LOWEST))
     pairs = list(combinations(range(classes), 2))
     # indices into [first, second, 0]
-    places = np.full((classes, classes), 2 * len(pairs), "int64")
+    positions = np.full((classes, classes), 2 * len(pairs), "int64")
     for number, (i, j) in enumerate(pairs):
-        places[i, j], places[j, i] = number, number + len(pairs)
-    none = op.strided_slice(mine, [0], [1], axes=(1,)) * node.number(0, first)
-    every = node.let(op.concatenate([mine, one - mine, none], axis=1))
-    chosen = [node.importer.constant(grid) for grid in (places, np.ascontiguousarray(places.T))]
-    before, after = (node.let(op.take(every, grid, axis=1)) for grid in chosen)
+        positions[i, j], positions[j, i] = number, number + len(pairs)
+    zeros = op.strided_slice(clipped, [0], [1], axes=(1,)) * node.number(0, first)
+    probabilities = node.let(op.concatenate([clipped, one - clipped, zeros], axis=1))
+    chosen = [
+        node.importer.constant(grid) for grid in (positions, np.ascontiguousarray(positions.T))
+    ]
+    before, after = (node.let(op.take(probabilities, grid, axis=1)) for grid in chosen)
     squares = op.sum(before * before, axis=1, keepdims=True)
     unit = node.importer.constant(np.eye(classes, dtype="float32"))
     return squares * unit - before * after

@@ -104,11 +104,11 @@ def label_encoder(node: Node, data: Expr) -> Expr:
     if rest.any():
         # of equal keys the first counts
         known, first = np.unique(keys[rest], return_index=True)
-        in_order, meant = constant(known), constant(values[rest][first])
+        in_order, results = constant(known), constant(values[rest][first])
         last = int64(len(known) - 1)
         place = node.let(op.minimum(op.searchsorted(in_order, given, dtype="int64"), last))
         is_key = op.equal(op.take(in_order, place, axis=0), given)
-        found = op.where(is_key, op.take(meant, place, axis=0), default)
+        found = op.where(is_key, op.take(results, place, axis=0), default)
     if not rest.all():
         found = op.where(op.isnan(given), constant(values[~rest][:1].reshape(())), found)
     return found
@@ -175,9 +175,9 @@ def feature_vectorizer(node: Node, *parts: Expr) -> Expr:
 
 
 @table("ArrayFeatureExtractor")
-def array_feature_extractor(node: Node, data: Expr, places: Expr) -> Expr:
+def array_feature_extractor(node: Node, data: Expr, positions: Expr) -> Expr:
     """Elements of the last axis; a vector is one row."""
-    chosen = op.reshape(places, (-1,))
+    chosen = op.reshape(positions, (-1,))
     if node.rank(data) == 1:
         data = node.let(op.expand_dims(data, 0))
     axis = node.rank(data) - 1

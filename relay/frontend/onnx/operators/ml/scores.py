@@ -44,9 +44,9 @@ def _softmax_zero(node: Node, scores: Expr) -> Expr:
     """Softmax over the nonzero scores; zeros stay 0."""
     scores = node.let(scores)
     greatest = op.max(scores, axis=1, keepdims=True)
-    counts = op.abs(scores) > node.number(NEAR_ZERO, scores)
-    every = op.exp(scores - greatest)
-    powers = node.let(op.where(counts, every, node.number(0, scores)))
+    is_nonzero = op.abs(scores) > node.number(NEAR_ZERO, scores)
+    exponentials = op.exp(scores - greatest)
+    powers = node.let(op.where(is_nonzero, exponentials, node.number(0, scores)))
     return powers / op.sum(powers, axis=1, keepdims=True)
 
 
