@@ -12,6 +12,7 @@ the type of an intermediate value binds it: `step = node.let(relay.exp(data))`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -306,6 +307,10 @@ class Node:
             return self.zeros((extent, *rest), dtype)
         sizes = Tuple((self.size(value, axis), *map(int64, rest)))
         return self.declare(dyn.zeros(stack(sizes, 0), dtype), (extent, *rest), dtype)
+
+    def inside(self) -> Node:
+        """The node in a new scope inside its own."""
+        return replace(self, scope=self.scope.inner())
 
     # --- errors
 

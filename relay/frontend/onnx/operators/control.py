@@ -137,8 +137,8 @@ class Collected:
     row: TensorType
 
 
-# (scope, the number of the turn, whether to continue, state) -> a turn
-Body = Callable[[Scope, Expr, Expr, Sequence[Expr]], Turn]
+# (node in a scope of the turn, the number of the turn, whether to continue, state) -> a turn
+Body = Callable[[Node, Expr, Expr, Sequence[Expr]], Turn]
 
 
 @frozen
@@ -175,7 +175,7 @@ class Iteration:
             value if has_hole(ty) else variable
             for value, ty, variable in zip(self.state, types, variables, strict=True)
         ]
-        return self.body(self.node.scope.inner(), number, going, given), [number, going, *variables]
+        return self.body(self.node.inside(), number, going, given), [number, going, *variables]
 
     def _written(
         self, turn: Turn, variables: Sequence[Var], types: Sequence[Type]
@@ -231,27 +231,28 @@ class Iteration:
         condition = self.go_on
         if self.limit is not None:
             condition = node.let(op.logical_and(self.go_on, number < self.limit))
-        inner = node.scope.inner()
-        turn = self.body(inner, number, node.importer.constant(np.array(True)), self.state)
-        there = replace(node, scope=inner)
+        there = node.inside()
+        turn = self.body(there, number, node.importer.constant(np.array(True)), self.state)
         rest = replace(
             self, node=there, go_on=turn.go_on, state=turn.state, made=[*made, turn]
         ).outputs(count)
         known = node.constant(condition)
         if known is not None and known.item():
-            node.scope.bindings += inner.bindings
+            node.scope.bindings += there.scope.bindings
             return rest
-        other = node.scope.inner()
-        ended = self._without_a_turn(replace(node, scope=other), rest)
-        types = types_of_both((inner, rest), (other, ended))
+        other = node.inside()
+        ended = self._without_a_turn(other, rest)
+        types = types_of_both((there.scope, rest), (other.scope, ended))
         if isinstance(types, tuple):
             text = f"the loop makes no more than {len(made)} turns, and its results have other axes"
             reason = node.refused(f"{text} then", str(types[0]), str(types[1]))
             types = [node.type_of(one) for one in rest]
             end = dead_end(node.scope, types, reason, node.span)
         else:
-            end = closed(other, ended, types)
-        return either(node.scope, condition, [closed(inner, rest, types), end], types, node.span)
+            end = closed(other.scope, ended, types)
+        return either(
+            node.scope, condition, [closed(there.scope, rest, types), end], types, node.span
+        )
 
     def _without_a_turn(self, node: Node, results: Sequence[Expr]) -> list[Expr]:
         """The outputs of a loop that ends at once, with the ranks of `results` where possible."""
@@ -318,14 +319,14 @@ def loop_(node: Node, limit: Expr | None, go_on: Expr | None, *state: Expr) -> S
         found = f"{len(graph.inputs)} and {len(graph.outputs)}"
         raise node.refused("the body does not fit", expected, found)
 
-    def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
-        given = [number, going, *values]
+    def body(there: Node, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
+        scope, given = there.scope, [number, going, *values]
         # the first two may be declared as tensors of one element
         for place, ty in enumerate(graph.types()[:2]):
             if isinstance(ty, TensorType) and len(ty.shape) == 1:
                 given[place] = scope.bind(op.reshape(given[place], (1,)), "control")
         results = graph.inline(scope, given)
-        next_one = scalar(replace(node, scope=scope), results[0])
+        next_one = scalar(there, results[0])
         return Turn(scope, next_one, results[1 : 1 + carried], results[1 + carried :])
 
     trips = None if limit is None else scalar(node, limit)
@@ -366,13 +367,12 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
     backwards = node.numbers("directions", scanned)
     size, batches = _length(node, inputs[0], 0)
 
-    def of_batch(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
-        there = replace(node, scope=scope)
+    def of_batch(there: Node, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         own = [there.let(op.take(value, number, axis=0, mode="clip")) for value in inputs]
         first = [0] * scanned
         state, rows = _scanned(there, graph, own[:carried], own[carried:], first, backwards)
         made = [stacked(there, one, count) for one, count in rows]
-        return Turn(scope, going, [], [*state, *made])
+        return Turn(there.scope, going, [], [*state, *made])
 
     _, results = loop(node, of_batch, batches, const(True), [])
     return [stacked(node, one, size) for one in results]
@@ -419,8 +419,8 @@ def _scanned(
     """The last state, and the rows with their number."""
     count, length = _length(node, sequences[0], in_axes[0])
 
-    def body(scope: Scope, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
-        slices = []
+    def body(there: Node, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
+        scope, slices = there.scope, []
         for value, axis, is_back in zip(sequences, in_axes, backwards, strict=True):
             last = length - int64(1)
             place = last - number if is_back else number

@@ -10,7 +10,6 @@ zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from relay import op
 from relay.errors import VALUE
@@ -19,7 +18,6 @@ from relay.frontend.onnx.computations.checking import within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
-from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, const
@@ -85,8 +83,7 @@ class Layer:
         prepared = self._prepared(data)
         length = node.size(data, 0)
 
-        def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
-            there = replace(node, scope=scope)
+        def body(there: Node, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
             own = there.let(op.take(prepared, number, axis=0, mode="clip"))
             following = [there.let(one) for one in step(there, self, own, list(state))]
             row = following[0]
@@ -99,7 +96,7 @@ class Layer:
                     there.let(op.where(inside, new, old))
                     for new, old in zip(following, state, strict=True)
                 ]
-            return Turn(scope, going, following, [row])
+            return Turn(there.scope, going, following, [row])
 
         last, rows = loop(node, body, length, const(True), self.state)
         return self._in_direction(stacked(node, rows[0], steps)), last

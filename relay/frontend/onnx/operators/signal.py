@@ -6,7 +6,6 @@ The last axis holds real and imaginary parts; one of extent 1 holds real numbers
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def _along_dynamic_axis(node: Node, data: Expr, length: Expr | None, axis: Expr)
     axis = node.checked(axis, last, message, expected, "-1")
     results = []
     for place in range(rank - 1):
-        there = replace(node, scope=node.scope.inner())
+        there = node.inside()
         results.append((there.scope, there.let(_transform(there, data, length, place))))
     declared = node.type_of(results[0][1])
     for _, result in results[1:]:

@@ -8,7 +8,6 @@ from itertools import accumulate
 from relay import op
 from relay.frontend.onnx.computations.attending import Attention, join_heads, split_heads, with_past
 from relay.frontend.onnx.computations.broadcast import broadcastable
-from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.computations.standing_in import standard
 from relay.frontend.onnx.converters import Converters
@@ -344,21 +343,14 @@ def _in_window(node: Node, found: Attention, before: Expr) -> Attention:
 
 @table("RotaryEmbedding")
 def rotary_embedding(node: Node, data: Expr, numbers: Expr, cosines: Expr, sines: Expr) -> Expr:
-    """Rotary embeddings; a single position is that of the first row."""
+    """As in the standard; a single position is that of the first row."""
     half = node.static_extent(cosines, 1, "how many angles there are")
-    width = node.attribute("rotary_embedding_dim", 0)
-    is_flat = node.rank(data) == 3
-    if is_flat:
-        heads = node.attribute("num_heads", 0) if width else 0
-        each = node.static_extent(data, 2, "how wide all heads are")
-        data = split_heads(node, data, heads or each // (2 * half))
-    node.must_have_axes(data, 4, "the inputs")
+    heads = node.attribute("num_heads", 0) if node.attribute("rotary_embedding_dim", 0) else 0
+    if node.rank(data) == 3:
+        heads = heads or node.static_extent(data, 2, "how wide all heads are") // (2 * half)
     if node.rank(numbers) == 1:
-        numbers = op.expand_dims(numbers + node.positions(data, 2), 0)
-    numbers = in_range(node, numbers, cosines)
-    angles = [node.let(op.take(one, numbers, axis=0)) for one in (cosines, sines)]
-    interleaved = bool(node.attribute("interleaved", 0))
-    found = rotated(node, data, *angles, width=width, interleaved=interleaved)
-    if (scale := node.attribute("scale", 1.0)) != 1:
-        found = node.let(found * node.number(scale, found))
-    return join_heads(node, found) if is_flat else found
+        numbers = node.let(op.expand_dims(numbers + node.positions(data, -2), 0))
+    given, attributes = (data, cosines, sines, numbers), {**node.attributes, "num_heads": heads}
+    (found,) = standard(node, "RotaryEmbedding", *given, attributes=attributes, version=23)
+    scale = node.attribute("scale", 1.0)
+    return found if scale == 1 else found * node.number(scale, found)

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import best_known, fitting
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
-from relay.frontend.onnx.scope import Scope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
@@ -188,8 +186,7 @@ def _attended(
     """The outputs (steps, batch, heads, group * n), and the last states, the newest last; `first`
     is the state, and a zero per state of the window."""
 
-    def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
-        there = replace(node, scope=scope)
+    def body(there: Node, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
         own = {
             name: there.let(op.take(value, number, axis=0, mode="clip"))
             for name, value in sequences.items()
@@ -208,7 +205,7 @@ def _attended(
         row = there.let(op.reshape(found, (-4, -1, heads, -3)))
         # the states of this call, newest first
         recent = [after, *state[1:-1]] if len(state) > 1 else []
-        return Turn(scope, going, [after, *recent], [row])
+        return Turn(there.scope, going, [after, *recent], [row])
 
     queries = sequences["queries"]
     last, rows = loop(node, body, node.size(queries, 0), const(True), first)

@@ -8,7 +8,6 @@ probabilities of a row converge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from relay import op
 from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.control import Turn, loop
-from relay.frontend.onnx.scope import Scope
 from relay.ir.expr import Expr, const
 
 LOWEST = 1e-7  # pairwise probability
@@ -33,8 +31,7 @@ def coupled(node: Node, first: Expr, classes: int) -> Expr:
     limit = node.number(PRECISION / classes, form)
     start = op.full_like(op.sum(form, axis=2), node.number(1 / classes, form))
 
-    def body(scope: Scope, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
-        there = replace(node, scope=scope)
+    def body(there: Node, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
         (shares,) = state
         slopes = there.let(op.sum(form * op.expand_dims(shares, 1), axis=2))
         value = there.let(op.sum(shares * slopes, axis=1, keepdims=True))
@@ -42,7 +39,7 @@ def coupled(node: Node, first: Expr, classes: int) -> Expr:
         changes = there.let(error >= limit)
         better = _improved(there, form, shares, slopes, value, classes)
         following = there.let(op.where(changes, better, shares))
-        return Turn(scope, there.let(op.any(changes)), [following], [])
+        return Turn(there.scope, there.let(op.any(changes)), [following], [])
 
     turns = int64(max(TURNS, classes))
     last, _ = loop(node, body, turns, const(True), [node.let(start)])
