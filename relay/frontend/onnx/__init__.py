@@ -12,7 +12,7 @@ node.py        a node as its converter sees it       converters.py tables of con
 folding.py     constant folding                      elements.py   known elements of shapes
 ranks.py       expected ranks of dynamic reshapes    weights.py    which initializers are weights
 branches.py    branches and forks                    joining.py    common supertypes of branches
-continuing.py  shared code after several forks       boxed.py      tensors of unknown rank
+continuations.py shared code after several forks     boxed.py      tensors of unknown rank
 
 operators/     the converters, one file per family
 computations/  computations that several families share

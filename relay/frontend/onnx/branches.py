@@ -5,9 +5,9 @@ of the graph is duplicated into both branches (`Fork`), up to where its results 
 
     y = If(n == 1, Squeeze(x), x); z = f(y)  ->  z = if (n == 1) { f(squeeze(x)) } else { f(x) }
 
-Where that happens repeatedly, branches share the rest of the graph (`continuing.py`). A branch for
-which the rest of the graph has no type ends the run when it is taken. A `Squeeze` whose result rank
-depends on a dynamic dimension forks as well.
+Where that happens repeatedly, branches share the rest of the graph (`continuations.py`). A branch
+for which the rest of the graph has no type ends the run when it is taken. A `Squeeze` whose result
+rank depends on a dynamic dimension forks as well.
 """
 
 from __future__ import annotations

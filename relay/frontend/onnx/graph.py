@@ -17,7 +17,7 @@ from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.onnx.branches import Branch, Fork, closed, dead_end, either, types_of_both
-from relay.frontend.onnx.continuing import Paths, live_values, with_forks_last
+from relay.frontend.onnx.continuations import Paths, live_values, with_forks_last
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep

@@ -3,8 +3,8 @@
 broadcast.py   broadcasting of named dimensions      stacking.py     lists as one tensor
 narrowing.py   conversions to narrow types           quantization.py scales and zero points
 windows.py     sliding windows                       integer_products.py quantized products
-resampling.py  interpolation                         shares.py       softmax
-attending.py   attention                             rotation.py     rotary embeddings
+resampling.py  interpolation                         softmax.py      softmax
+attention.py   attention                             rotation.py     rotary embeddings
 checking.py    run-time checks                       indices.py      checks of indices
-standing_in.py operators defined by standard ones    derivatives.py  gradients
+standard.py    operators defined by standard ones    derivatives.py  gradients
 """

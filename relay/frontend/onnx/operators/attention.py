@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.computations.attending import Attention, join_heads, split_heads, with_past
+from relay.frontend.onnx.computations.attention import Attention, join_heads, split_heads, with_past
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.converters import Converters

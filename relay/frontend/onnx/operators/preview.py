@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relay import op
-from relay.frontend.onnx.computations.attending import Attention
+from relay.frontend.onnx.computations.attention import Attention
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
@@ -28,9 +28,9 @@ def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
         precision = "float64" if dtype == "float64" else "float32"
     scores = node.let(op.cast(found.scores(node.attribute("scale")), precision))
     scores = _changed(node, found, "score_mod", scores)
-    shares = _changed(node, found, "prob_mod", node.let(op.nn.softmax(scores, axis=-1)))
+    probabilities = _changed(node, found, "prob_mod", node.let(op.nn.softmax(scores, axis=-1)))
     wide = replace(found, values=op.cast(values, precision))
-    return found.unfolded(node.let(op.cast(wide.weighted(shares), dtype)))
+    return found.unfolded(node.let(op.cast(wide.weighted(probabilities), dtype)))
 
 
 def _changed(node: Node, found: Attention, name: str, data: Expr) -> Expr:

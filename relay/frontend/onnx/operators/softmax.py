@@ -7,7 +7,7 @@ from functools import partial
 
 from relay import op
 from relay.frontend.onnx.computations.broadcast import trailing_axes
-from relay.frontend.onnx.computations.shares import shares
+from relay.frontend.onnx.computations.softmax import softmax
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
@@ -28,7 +28,7 @@ def _hardmax(node: Node, data: Expr, axis: int) -> Expr:
 
 
 _OPERATORS: Mapping[str, Along] = {
-    "Softmax": shares,
+    "Softmax": softmax,
     "LogSoftmax": lambda node, data, axis: op.nn.log_softmax(data, axis=axis),
     "Hardmax": _hardmax,
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from relay import op
 from relay.frontend.onnx.computations.broadcast import broadcastable
-from relay.frontend.onnx.computations.standing_in import standard
+from relay.frontend.onnx.computations.standard import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr

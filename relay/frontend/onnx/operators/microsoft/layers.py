@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from relay import op
 from relay.frontend.onnx.computations.broadcast import broadcastable
 from relay.frontend.onnx.computations.indices import in_range
-from relay.frontend.onnx.computations.standing_in import activated, standard
+from relay.frontend.onnx.computations.standard import activated, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft.activations import fast_gelu_of

@@ -32,13 +32,13 @@ def coupled(node: Node, first: Expr, classes: int) -> Expr:
     start = op.full_like(op.sum(form, axis=2), node.number(1 / classes, form))
 
     def body(there: Node, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
-        (shares,) = state
-        slopes = there.let(op.sum(form * op.expand_dims(shares, 1), axis=2))
-        value = there.let(op.sum(shares * slopes, axis=1, keepdims=True))
+        (probabilities,) = state
+        slopes = there.let(op.sum(form * op.expand_dims(probabilities, 1), axis=2))
+        value = there.let(op.sum(probabilities * slopes, axis=1, keepdims=True))
         error = op.max(op.abs(slopes - value), axis=1, keepdims=True)
         changes = there.let(error >= limit)
-        better = _improved(there, form, shares, slopes, value, classes)
-        following = there.let(op.where(changes, better, shares))
+        better = _improved(there, form, probabilities, slopes, value, classes)
+        following = there.let(op.where(changes, better, probabilities))
         return Turn(there.scope, there.let(op.any(changes)), [following], [])
 
     turns = int64(max(TURNS, classes))
@@ -67,7 +67,7 @@ def _form(node: Node, first: Expr, classes: int) -> Expr:
 
 
 def _improved(
-    node: Node, form: Expr, shares: Expr, slopes: Expr, value: Expr, classes: int
+    node: Node, form: Expr, probabilities: Expr, slopes: Expr, value: Expr, classes: int
 ) -> Expr:
     """One coordinate-descent step for each class; probabilities are normalized after each."""
     one, two = node.number(1, form), node.number(2, form)
@@ -78,8 +78,8 @@ def _improved(
         step = node.let((value - slope) / own)
         whole = node.let(one + step)
         unit = node.importer.constant(np.eye(classes, dtype="float32")[place])
-        shares = node.let((shares + step * unit) / whole)
+        probabilities = node.let((probabilities + step * unit) / whole)
         gain = step * (step * own + two * slope)
         value = node.let((value + gain) / (whole * whole))
         slopes = node.let((slopes + step * row) / whole)
-    return shares
+    return probabilities

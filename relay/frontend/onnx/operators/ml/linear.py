@@ -129,8 +129,8 @@ def svm_classifier(node: Node, data: Expr) -> Sequence[Expr]:
             raise node.refused("`prob_a` or `prob_b` is too short", str(len(weights)))
         slope, offset = (node.importer.constant(one[: len(weights)]) for one in (slopes, offsets))
         first = op.sigmoid(-(scores * slope + offset))
-        shares = coupled(node, node.let(first), len(counts))
-        return [label, transformed(node, shares, transform)]
+        probabilities = coupled(node, node.let(first), len(counts))
+        return [label, transformed(node, probabilities, transform)]
     if len(counts) == 2:
         return [label, side_by_side(node, scores, transform != "NONE", transform)]
     return [label, transformed(node, scores, transform)]

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import broadcastable, of_shape
-from relay.frontend.onnx.computations.shares import shares
+from relay.frontend.onnx.computations.softmax import softmax
 from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import GIVE_SIZES, Node, int64
 from relay.immutable import frozen
@@ -216,7 +216,7 @@ class Attention:
             capped = node.let(op.tanh(products / limit) * limit)
         scores = self._masked(capped)
         wide = scores if precision == dtype else op.cast(scores, precision)
-        parts = self._shares(wide, sinks)
+        parts = self._softmax(wide, sinks)
         parts = node.let(parts if precision == dtype else op.cast(parts, dtype))
         seen = self._seen()
         found = node.let(self.weighted(parts))
@@ -225,10 +225,10 @@ class Attention:
             found = self.or_zero(seen, found)
         return Result(self, found, (products, capped, scores), parts, seen)
 
-    def _shares(self, scores: Expr, sinks: Expr | None) -> Expr:
+    def _softmax(self, scores: Expr, sinks: Expr | None) -> Expr:
         """Softmax of scores."""
         if sinks is None:
-            return shares(self.node, self.node.let(scores), -1)
+            return softmax(self.node, self.node.let(scores), -1)
         node = self.node
         scores = node.let(scores)
         if node.rank(scores) == 3:
@@ -313,7 +313,7 @@ class Result:
     attention: Attention
     found: Expr  # (batch * heads, group * rows, n)
     stages: tuple[Expr, ...]  # the scores, capped, masked
-    shares: Expr  # after softmax
+    probabilities: Expr  # after softmax
     seen: Expr | None
 
     def value(self) -> Expr:
@@ -324,7 +324,7 @@ class Result:
         """One of the stages, or 3 for softmax: (batch, heads * group, rows, length)."""
         if number < len(self.stages):
             return self.attention.unfolded(self.stages[number])
-        found = self.shares
+        found = self.probabilities
         if self.seen is not None:
             found = self.attention.or_zero(self.seen, found)
         return self.attention.unfolded(found)

@@ -7,7 +7,7 @@ from relay.frontend.onnx.node import Node, int64
 from relay.ir.expr import Expr
 
 
-def shares(node: Node, data: Expr, axis: int) -> Expr:
+def softmax(node: Node, data: Expr, axis: int) -> Expr:
     """Softmax in the element type of data. The standard rounds float16 and bfloat16 at every step,
     which kernels do only where they convert."""
     dtype = node.dtype(data)
