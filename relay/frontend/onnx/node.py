@@ -185,14 +185,9 @@ class Node:
         """A tensor of rank 1 with `count` elements; a dynamic extent is checked at run time."""
         if self.has_dynamic_length(value) and 0 <= count <= MOST_AXES:
             dtype, found = self.dtype(value), self.size(value, 0)
-            whole = self.checked(
-                self.declare(value, (None,), dtype),
-                equal(found, int64(count)),
-                f"{what} must be a list of so many elements",
-                f"{count}",
-                VALUE,
-                found,
-            )
+            whole, fits = self.declare(value, (None,), dtype), equal(found, int64(count))
+            message = f"{what} must be a list of so many elements"
+            whole = self.checked(whole, fits, message, str(count), VALUE, found)
             return self.declare(whole, (count,), dtype)
         if (length := self.length(value, what)) != count:
             raise self.refused(f"{what} have the wrong length", f"{count}", f"{length}")

@@ -85,13 +85,6 @@ def transposed(step: Step, data: Value, weight: Value) -> str:
         raise step.refused(f"the sums of ConvTranspose are of {data.dtype}")
     given = channels_first(step, data, attrs.data_layout, wanted)
     kernel = channels_first(step, weight, attrs.kernel_layout, "IO" + SPACE[axes])
-    more = each(attrs.output_padding, axes)
-    found = step.node(
-        "ConvTranspose",
-        given,
-        kernel,
-        group=attrs.groups,
-        output_padding=more,
-        **windows(step, axes),
-    )
+    more = {"group": attrs.groups, "output_padding": each(attrs.output_padding, axes)}
+    found = step.node("ConvTranspose", given, kernel, **more, **windows(step, axes))
     return in_layout(step, found, wanted, attrs.out_layout or attrs.data_layout)

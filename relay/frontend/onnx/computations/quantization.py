@@ -66,16 +66,8 @@ def requantized(
     node: Node, sums: Expr, scale: Expr, result: Affine, dtype: str, axis: int = -1
 ) -> Expr:
     """Sums of products, whose scale is that of the factors, as integers of another scale."""
-    return qnn.requantize(
-        sums,
-        scale,
-        const(0, "int32"),
-        result.scale,
-        result.zero_point,
-        axis=axis,
-        out_dtype=dtype,
-        **ROUNDED,
-    )
+    scales = (scale, const(0, "int32"), result.scale, result.zero_point)
+    return qnn.requantize(sums, *scales, axis=axis, out_dtype=dtype, **ROUNDED)
 
 
 def stretched(node: Node, value: Expr, data: Expr, axis: int, block: int) -> Expr:

@@ -7,7 +7,7 @@ from math import pi, sqrt
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.onnx.computations.broadcast import broadcastable, trailing_axes
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
@@ -27,16 +27,11 @@ def _single(number: float) -> float:
 
 
 @table("PRelu")
-def prelu_of_channels(node: Node, data: Expr, slope: Expr) -> Expr:
-    """Before version 7 there is one slope, or one per channel."""
-    behind = node.rank(data) - 2
-    if node.shape(slope) != (1,) and node.rank(slope) == 1 and behind > 0:
-        slope = node.let(op.expand_dims(slope, axis=1, num_newaxis=behind))
-    return prelu(node, data, slope)
-
-
-@table("PRelu", since=7)
 def prelu(node: Node, data: Expr, slope: Expr) -> Expr:
+    behind = node.rank(data) - 2
+    # before version 7 a vector of slopes is one per channel
+    if node.version < 7 and node.shape(slope) != (1,) and node.rank(slope) == 1 and behind > 0:
+        slope = node.let(trailing_axes(slope, behind))
     data, slope = broadcastable(node, data, slope)
     return op.where(data < node.number(0, data), slope * data, data)
 

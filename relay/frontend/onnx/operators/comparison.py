@@ -46,12 +46,10 @@ def is_inf(node: Node, data: Expr) -> Expr:
 
 
 @table("Clip")
-def clip_by_numbers(node: Node, data: Expr) -> Expr:
-    return op.clip(data, node.attribute("min", -inf), node.attribute("max", inf))
-
-
-@table("Clip", since=11)
 def clip(node: Node, data: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+    """The bounds are attributes before version 11."""
+    if node.version < 11:
+        return op.clip(data, node.attribute("min", -inf), node.attribute("max", inf))
     bounds = [node.constant(one) for one in (low, high)]
     known = all(
         one is None or (got is not None and got.size == 1)

@@ -21,7 +21,6 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node, int64
 from relay.immutable import frozen
-from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 
@@ -263,17 +262,9 @@ def _center(node: Node, data: Expr, wanted: Sequence[int], automatic: str) -> Ex
     half = op.floor_divide(cut, int64(2))
     first = half if automatic == "SAME_UPPER" else cut - half
     missing = op.maximum(-total, zero)
-    kept = node.declare(
-        op.strided_slice(
-            data,
-            first,
-            op.minimum(extents, int64(list(wanted))),
-            axes=tuple(range(2, 2 + count)),
-            slice_mode="size",
-        ),
-        (*shape[:2], *[dims.ANY] * count),
-        node.dtype(data),
-    )
+    axes, sizes = tuple(range(2, 2 + count)), op.minimum(extents, int64(list(wanted)))
+    inner = op.strided_slice(data, first, sizes, axes=axes, slice_mode="size")
+    kept = node.declare(inner, (*shape[:2], *[None] * count), node.dtype(data))
     behind = op.stack([op.zeros_like(missing), missing], axis=1)
     widths = op.concatenate([int64([[0, 0], [0, 0]]), behind], axis=0)
     return node.declare(

@@ -21,19 +21,14 @@ MOST_DRAWN = 1 << 20  # random numbers drawn at import, as a constant
 
 
 @table("Dropout")
-def dropout_of_models(node: Node, data: Expr) -> Sequence[Expr]:
-    """Before version 12 nothing is dropped."""
-    kept = op.ones_like(data)
-    return [data, kept if node.version < 10 else op.cast(kept, "bool")]
-
-
-@table("Dropout", since=12)
 def dropout(
     node: Node, data: Expr, ratio: Expr | None = None, training: Expr | None = None
 ) -> Sequence[Expr]:
+    """Before version 12 nothing is dropped; before version 10 the mask has the type of data."""
     mode = node.constant(training)
     if training is None or (mode is not None and not mode.any()):
-        return [data, op.cast(op.ones_like(data), "bool")]
+        ones = op.ones_like(data)
+        return [data, ones if node.version < 10 else op.cast(ones, "bool")]
     share: Expr = const(0.5, "float64")
     if ratio is not None:
         share = node.let(op.cast(op.reshape(ratio, ()), "float64"))

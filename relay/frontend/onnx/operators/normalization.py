@@ -120,14 +120,8 @@ def group_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr
 
 
 def _in_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
-    return op.nn.group_norm(
-        data,
-        scale,
-        bias,
-        num_groups=node.required("num_groups"),
-        axis=1,
-        epsilon=node.attribute("epsilon", 1e-5),
-    )
+    groups, epsilon = node.required("num_groups"), node.attribute("epsilon", 1e-5)
+    return op.nn.group_norm(data, scale, bias, num_groups=groups, axis=1, epsilon=epsilon)
 
 
 @table("LayerNormalization", since=17)
@@ -205,20 +199,14 @@ def rms_normalization(node: Node, data: Expr, scale: Expr) -> Expr:
 
 
 @table("MeanVarianceNormalization")
-def mean_variance_normalization_by_channels(node: Node, data: Expr) -> Expr:
-    """Before version 9: per channel, or across channels, and perhaps centered only."""
-    first = 1 if node.attribute("across_channels", 0) else 2
-    axes = tuple(range(first, node.rank(data)))
-    return _standardized(node, data, axes, bool(node.attribute("normalize_variance", 1)))
-
-
-@table("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(node: Node, data: Expr) -> Expr:
-    axes = node.axes_of(node.attribute("axes", [0, 2, 3]), node.rank(data))
-    return _standardized(node, data, tuple(axes), True)
-
-
-def _standardized(node: Node, data: Expr, axes: Sequence[int], by_deviation: bool) -> Expr:
+    """Before version 9: per channel, or across channels, and perhaps centered only."""
+    by_deviation, rank = True, node.rank(data)
+    if node.version < 9:
+        axes = tuple(range(1 if node.attribute("across_channels", 0) else 2, rank))
+        by_deviation = bool(node.attribute("normalize_variance", 1))
+    else:
+        axes = tuple(node.axes_of(node.attribute("axes", [0, 2, 3]), rank))
     mean = node.let(op.mean(data, axis=axes, keepdims=True))
     centered = data - mean
     if not by_deviation:

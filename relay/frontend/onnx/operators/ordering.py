@@ -30,12 +30,10 @@ def position(node: Node, data: Expr) -> Expr:
 
 
 @table("TopK")
-def top_by_attribute(node: Node, data: Expr) -> Sequence[Expr]:
-    return top(node, data, node.importer.constant(np.array([node.required("k")], "int64")))
-
-
-@table("TopK", since=10)
-def top(node: Node, data: Expr, count: Expr) -> Sequence[Expr]:
+def top(node: Node, data: Expr, count: Expr | None = None) -> Sequence[Expr]:
+    """The number is an attribute before version 10."""
+    if count is None:
+        count = node.importer.constant(np.array([node.required("k")], "int64"))
     axis, known = node.axis(data, -1), node.elements(count)
     if known is None or not all(isinstance(one, int) and one >= 0 for one in known):
         count = within(node, count, 0, None, "`k` is negative", "0 or more", f"k = {VALUE}")

@@ -21,17 +21,17 @@ _MODES = ("constant", "edge", "reflect", "wrap")
 
 
 @table("Pad")
-def pad_by_attributes(node: Node, data: Expr) -> Expr:
-    """Version 1 has the widths in `paddings`, others in `pads`."""
-    widths = node.required("pads" if node.version >= 2 else "paddings")
-    value = node.number(node.attribute("value", 0.0), data)
-    return _padded(node, data, [int(one) for one in widths], value)
-
-
-@table("Pad", since=11)
 def pad(
-    node: Node, data: Expr, widths: Expr, value: Expr | None = None, axes: Expr | None = None
+    node: Node,
+    data: Expr,
+    widths: Expr | None = None,
+    value: Expr | None = None,
+    axes: Expr | None = None,
 ) -> Expr:
+    """Before version 11 the widths are an attribute, in version 1 called `paddings`."""
+    if widths is None:
+        given = node.required("pads" if node.version >= 2 else "paddings")
+        return _padded(node, data, given, node.number(node.attribute("value", 0.0), data))
     filling = node.number(0, data) if value is None else op.reshape(value, ())
     known = node.elements(widths)
     positions = None if axes is None else node.elements(axes)

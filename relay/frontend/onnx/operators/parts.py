@@ -37,21 +37,19 @@ def concat(node: Node, *parts: Expr) -> Expr:
 
 
 @table("Slice")
-def slice_by_attributes(node: Node, data: Expr) -> Expr:
-    starts, ends = node.required("starts"), node.required("ends")
-    axes = node.attribute("axes", list(range(len(starts))))
-    return _sliced(node, data, starts, ends, [1] * len(starts), axes)
-
-
-@table("Slice", since=10)
-def slice_by_inputs(
+def slice_(
     node: Node,
     data: Expr,
-    starts: Expr,
-    ends: Expr,
+    starts: Expr | None = None,
+    ends: Expr | None = None,
     axes: Expr | None = None,
     steps: Expr | None = None,
 ) -> Expr:
+    """The bounds are attributes before version 10."""
+    if starts is None or ends is None:
+        first, last = node.required("starts"), node.required("ends")
+        given = node.attribute("axes", range(len(first)))
+        return _sliced(node, data, first, last, [1] * len(first), given)
     lists = [one for one in (starts, ends, axes, steps) if one is not None]
     counts = [node.length(one, "bounds") for one in lists if not node.has_dynamic_length(one)]
     if not counts:
@@ -73,17 +71,12 @@ def slice_by_inputs(
         return _sliced(node, data, numbers[0], numbers[1], strides, named)
     _require_length(node, count, named, strides, *bounds)
     named = node.axes_of(named, node.rank(data))
-    first: Expr = op.cast(starts, "int64")
+    begin: Expr = op.cast(starts, "int64")
     if strides is None or min(strides, default=1) < 0:
         own = op.take(op.shape_of(data, dtype="int64"), int64(named), axis=0)
-        first = _not_before(first, own)
-    found = op.strided_slice(
-        data,
-        first,
-        op.cast(ends, "int64"),
-        int64([1] * count) if steps is None else op.cast(steps, "int64"),
-        axes=tuple(named),
-    )
+        begin = _not_before(begin, own)
+    by = int64([1] * count) if steps is None else op.cast(steps, "int64")
+    found = op.strided_slice(data, begin, op.cast(ends, "int64"), by, axes=tuple(named))
     if strides is None or None in (*bounds,):
         return found
     extents = list(node.shape(data))

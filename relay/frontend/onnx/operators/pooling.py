@@ -183,7 +183,7 @@ def _windows(node: Node, data: Expr) -> Windows:
 
 def _attributes(windows: Windows) -> dict[str, tuple[int, ...]]:
     return {
-        "pool_size": tuple(one for one in windows.sizes if isinstance(one, int)),
+        "pool_size": static(windows.sizes) or (),
         "strides": tuple(windows.strides),
         "dilation": tuple(windows.dilations),
         "padding": windows.padding,

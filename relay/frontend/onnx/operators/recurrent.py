@@ -192,21 +192,10 @@ def recurrent(
             else node.let(op.take(one, number, axis=1 if layout else 0))
             for one in initial
         )
-        layer = Layer(
-            node,
-            place,
-            data,
-            first,
-            second,
-            *_biases(node, own_bias, gates * hidden),
-            lengths,
-            both == "reverse" or place == 1,
-            functions[place],
-            hidden,
-            tuple(state),
-            product,
-        )
-        made, last = layer.run(step)
+        weights = (first, second, *_biases(node, own_bias, gates * hidden))
+        backwards = both == "reverse" or place == 1
+        rest = (functions[place], hidden, tuple(state), product)
+        made, last = Layer(node, place, data, *weights, lengths, backwards, *rest).run(step)
         outputs.append(node.let(op.transpose(made, (1, 0, 2))) if layout else made)
         lasts.append(last)
     # (steps, directions, batch, hidden), or with batches first

@@ -18,25 +18,15 @@ table = Converters()
 
 
 @table("RoiAlign")
-def roi_align_by_edges(node: Node, data: Expr, regions: Expr, images: Expr) -> Expr:
-    """Before version 16 boxes are in output pixels."""
-    return _aligned(node, data, regions, images, "output_half_pixel")
-
-
-@table("RoiAlign", since=16)
 def roi_align(node: Node, data: Expr, regions: Expr, images: Expr) -> Expr:
-    mode = node.attribute("coordinate_transformation_mode", "half_pixel")
-    return _aligned(node, data, regions, images, mode)
-
-
-def _aligned(node: Node, data: Expr, regions: Expr, images: Expr, coordinates: str) -> Expr:
     """`max` is that of the weighted neighbors of positions, not of the interpolated values, as in
     the standard and its tests."""
     modes = {"avg": "avg", "max": "max_term"}
     mode = node.choice("mode", "avg", modes)
-    if coordinates not in ("half_pixel", "output_half_pixel"):
-        expected = "half_pixel or output_half_pixel"
-        raise node.refused("there is no such transformation", expected, coordinates)
+    coordinates = "output_half_pixel"
+    if node.version >= 16:
+        name, options = "coordinate_transformation_mode", ("half_pixel", "output_half_pixel")
+        coordinates = node.choice(name, "half_pixel", options, "transformation")
     node.must_have_axes(data, 4, "feature maps")
     node.must_have_axes(regions, 2, "regions")
     dtype = node.dtype(data)

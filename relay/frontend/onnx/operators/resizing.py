@@ -26,20 +26,15 @@ table = Converters()
 
 
 @table("Upsample")
-def upsample_images(node: Node, data: Expr) -> Expr:
-    """Version 1: the factors of images are two attributes."""
-    node.must_have_axes(data, 4, "images")
-    factors = [1.0, 1.0, node.required("height_scale"), node.required("width_scale")]
-    return _resized(node, data, _upsampling(node), _factors(node, factors), None)
-
-
-@table("Upsample", since=7)
-def upsample_by_attribute(node: Node, data: Expr) -> Expr:
-    return _resized(node, data, _upsampling(node), _factors(node, node.required("scales")), None)
-
-
-@table("Upsample", since=9)
-def upsample(node: Node, data: Expr, scales: Expr) -> Expr:
+def upsample(node: Node, data: Expr, scales: Expr | None = None) -> Expr:
+    """Before version 9 the factors are attributes, before version 7 those of images."""
+    if node.version < 9:
+        if node.version < 7:
+            node.must_have_axes(data, 4, "images")
+            factors = [1.0, 1.0, node.required("height_scale"), node.required("width_scale")]
+        else:
+            factors = node.required("scales")
+        scales = node.importer.constant(np.array(factors, "float32"))
     return _resized(node, data, _upsampling(node), scales, None)
 
 
@@ -100,10 +95,6 @@ def _mode(node: Node) -> str:
     if node.attribute("mode") == "bilinear":
         return "linear"
     return _choice(node, "mode", "nearest", ("nearest", "linear", "cubic"))
-
-
-def _factors(node: Node, given: Sequence[float]) -> Expr:
-    return node.importer.constant(np.array(given, "float32"))
 
 
 def _upsampling(node: Node) -> Interpolation:

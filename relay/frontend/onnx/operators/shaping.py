@@ -62,12 +62,10 @@ def _product(extents: Sequence[Dim]) -> Dim:
 
 
 @table("Reshape")
-def reshape_by_attribute(node: Node, data: Expr) -> Expr:
-    return op.reshape(data, tuple(node.required("shape")))
-
-
-@table("Reshape", since=5)
-def reshape(node: Node, data: Expr, wanted: Expr) -> Expr:
+def reshape(node: Node, data: Expr, wanted: Expr | None = None) -> Expr:
+    """The shape is an attribute before version 5."""
+    if wanted is None:
+        return op.reshape(data, tuple(node.required("shape")))
     allowzero = bool(node.attribute("allowzero", 0))
     elements = node.elements(wanted)
     if elements is None or not all(
@@ -206,13 +204,10 @@ def flatten(node: Node, data: Expr) -> Expr:
 
 
 @table("Squeeze")
-def squeeze_by_attribute(node: Node, data: Expr) -> Expr | Fork:
-    axes = node.attribute("axes")
-    return _squeezed_all(node, data) if axes is None else _squeezed(node, data, axes)
-
-
-@table("Squeeze", since=13)
 def squeeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr | Fork:
+    """The axes are an attribute before version 13."""
+    if node.version < 13 and (given := node.attribute("axes")) is not None:
+        return _squeezed(node, data, given)
     if axes is None or node.shape(axes) == (0,):  # as ONNX Runtime
         return _squeezed_all(node, data)
     found = node.constant(axes)
@@ -279,27 +274,23 @@ def _squeezed_to(node: Node, data: Expr, count: int) -> Expr:
     extents = node.let(op.shape_of(data, dtype="int64"))
     stays = node.let(op.not_equal(extents, int64(1)))
     found = node.let(op.sum(op.cast(stays, "int64"), axis=0))
-    extents = node.checked(
-        extents,
-        op.equal(found, int64(count)),
-        "the result has another number of axes than is declared",
-        f"{count} axes",
-        f"{VALUE} axes of another extent than 1",
-        found,
-    )
+    message = "the result has another number of axes than is declared"
+    shown = f"{VALUE} axes of another extent than 1"
+    fits = op.equal(found, int64(count))
+    extents = node.checked(extents, fits, message, f"{count} axes", shown, found)
     return op.reshape(data, op.take(extents, places_of(node, stays, count), axis=0), allowzero=True)
 
 
 @table("Unsqueeze")
-def unsqueeze_by_attribute(node: Node, data: Expr) -> Expr:
-    return _unsqueezed(node, data, node.required("axes"))
-
-
-@table("Unsqueeze", since=13)
-def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
-    found = node.constant(axes)
+def unsqueeze(node: Node, data: Expr, axes: Expr | None = None) -> Expr:
+    """The axes are an attribute before version 13."""
+    found = node.required("axes") if axes is None else node.constant(axes)
     if found is not None:
-        return _unsqueezed(node, data, [int(one) for one in found.reshape(-1)])
+        given = np.ravel(found)
+        for axis in sorted(node.axes_of(given, node.rank(data) + len(given), distinct=True)):
+            data = op.expand_dims(data, axis)
+        return data
+    assert axes is not None
     axes = node.let(op.reshape(op.cast(axes, "int64"), (-1,))) if node.rank(axes) == 0 else axes
     if node.has_dynamic_length(axes) and (known := expected_rank(node)) is not None:
         axes = node.of_length(axes, known - node.rank(data), "the axes")
@@ -315,12 +306,6 @@ def unsqueeze(node: Node, data: Expr, axes: Expr) -> Expr:
     extents = op.concatenate([int64([1]), op.shape_of(data, dtype="int64")], axis=0)
     sizes = op.where(new, int64(1), op.take(extents, old, axis=0))
     return op.reshape(data, sizes, allowzero=True)
-
-
-def _unsqueezed(node: Node, data: Expr, axes: Sequence[int]) -> Expr:
-    for axis in sorted(node.axes_of(axes, node.rank(data) + len(axes), distinct=True)):
-        data = op.expand_dims(data, axis)
-    return data
 
 
 @table("Transpose")
@@ -368,14 +353,8 @@ def _with_ones(node: Node, extents: Expr, rank: int) -> Expr:
     """A shape with leading ones up to a rank."""
     own = node.let(op.cast(extents, "int64"))
     count, most = node.size(own, 0), int64(rank)
-    count = node.checked(
-        count,
-        count <= most,
-        "the shape has more elements than the result has axes",
-        f"at most {rank}",
-        VALUE,
-        count,
-    )
+    message = "the shape has more elements than the result has axes"
+    count = node.checked(count, count <= most, message, f"at most {rank}", VALUE, count)
     missing = op.reshape(most - count, (1,))
     ones = node.let(op.dyn.ones(missing, "int64"))
     return node.of_length(node.let(op.concatenate([ones, own], axis=0)), rank, "the shape")

@@ -28,12 +28,10 @@ table = Converters()
 
 
 @table("DFT", since=17)
-def dft_by_attribute(node: Node, data: Expr, length: Expr | None = None) -> Expr:
-    return _transform(node, data, length, node.attribute("axis", 1))
-
-
-@table("DFT", since=20)
 def dft(node: Node, data: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
+    """The axis is an attribute before version 20."""
+    if node.version < 20:
+        return _transform(node, data, length, node.attribute("axis", 1))
     known = None if axis is None else node.constant(axis)
     if axis is not None and known is None:
         return _along_dynamic_axis(node, data, length, axis)

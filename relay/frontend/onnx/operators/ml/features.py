@@ -85,13 +85,10 @@ def _for_features(node: Node, data: Expr, what: str, values: Sequence[float]) ->
 
 
 @table("LabelEncoder")
-def label_encoder_of_strings(node: Node, data: Expr) -> Expr:
-    raise node.refused(_NO_STRINGS, "numbers as keys and values", "classes_strings")
-
-
-@table("LabelEncoder", since=2)
 def label_encoder(node: Node, data: Expr) -> Expr:
     """Looks every element up among keys, by binary search."""
+    if node.version < 2:
+        raise node.refused(_NO_STRINGS, "numbers as keys and values", "classes_strings")
     keys, values = _list(node, "keys"), _list(node, "values")
     if len(keys) != len(values) or not len(keys):
         message = "there is not a value for each key"

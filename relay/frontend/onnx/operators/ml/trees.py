@@ -208,16 +208,8 @@ def _listed(node: Node, data: Expr, says: str, targets: int) -> Forest:
     roots = [place for place, tree in enumerate(trees) if place == 0 or trees[place - 1] != tree]
     weights, has_weight = _weights(node, says, targets, index, renamed, len(outer))
     features, yes, no = lists
-    forest = Forest(
-        np.array(features, "int64")[inner],
-        splits[inner],
-        outcomes,
-        children(yes),
-        children(no),
-        renamed[roots],
-        weights,
-        has_weight,
-    )
+    tables = (np.array(features, "int64")[inner], splits[inner], outcomes)
+    forest = Forest(*tables, children(yes), children(no), renamed[roots], weights, has_weight)
     return _checked(node, data, forest)
 
 
