@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.frontend.onnx.scope import Scope, type_of
+from relay.frontend.onnx.scope import GraphScope, type_of
 from relay.ir.dims import Any as AnyDim
 from relay.ir.expr import Expr, Tuple, TupleGetItem
 from relay.ir.types import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
@@ -34,7 +34,7 @@ def dtype_of(ty: Type) -> str | None:
     return inside.dtype if isinstance(inside, TensorType) else None
 
 
-def box(scope: Scope, value: Expr) -> Expr:
+def box(scope: GraphScope, value: Expr) -> Expr:
     """A tensor as a boxed tensor."""
     ty = type_of(value)
     assert isinstance(ty, TensorType)
@@ -43,7 +43,7 @@ def box(scope: Scope, value: Expr) -> Expr:
     return scope.bind(Tuple((flat, shape)), "boxed", declared=boxed(ty.dtype))
 
 
-def unbox(scope: Scope, value: Expr, ty: TensorType) -> Expr:
+def unbox(scope: GraphScope, value: Expr, ty: TensorType) -> Expr:
     """The tensor of a type in a box; another type ends the run."""
     axes = TensorType((len(ty.shape),), "int64")
     shape = scope.bind(TupleGetItem(value, 1), "shape", declared=axes)

@@ -18,7 +18,7 @@ from relay import tree
 from relay.errors import AnySpan, FrontendError
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
 from relay.frontend.onnx.joining import has_hole, joined
-from relay.frontend.onnx.scope import Scope, is_nothing, type_of
+from relay.frontend.onnx.scope import GraphScope, is_nothing, type_of
 from relay.immutable import frozen
 from relay.ir.expr import (
     Call,
@@ -41,7 +41,7 @@ from relay.prelude import import_from_std
 
 TRUTH = TensorType((), "bool")
 
-Branch = tuple[Scope, list[Expr]]  # a scope, and the values it gives
+Branch = tuple[GraphScope, list[Expr]]  # a scope, and the values it gives
 
 
 @frozen
@@ -49,7 +49,7 @@ class Fork:
     """The two branches of an `If` whose values have no common type; `condition` is a scalar.
 
     With `again` the branches give no values yet: the node itself is converted in each of them,
-    where more is known than outside (`Scope.ones`).
+    where more is known than outside (`GraphScope.ones`).
     """
 
     condition: Expr
@@ -70,7 +70,7 @@ def types_of_both(one: Branch, other: Branch) -> list[Type] | tuple[Type, Type]:
 
 
 def either(
-    scope: Scope,
+    scope: GraphScope,
     condition: Expr,
     branches: Sequence[Expr],
     types: Sequence[Type],
@@ -85,14 +85,14 @@ def either(
     return [scope.bind(field, "part", span) for field in fields]
 
 
-def closed(scope: Scope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
+def closed(scope: GraphScope, results: Sequence[Expr], types: Sequence[Type]) -> Expr:
     """The results of a scope, converted to these types, inside its `let`s."""
     given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
     return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
 
 
 def dead_end(
-    scope: Scope, types: Sequence[Type], reason: FrontendError, span: AnySpan | None
+    scope: GraphScope, types: Sequence[Type], reason: FrontendError, span: AnySpan | None
 ) -> Expr:
     """An expression of these types that ends the run; `span` is where branches part."""
     ty = types[0] if len(types) == 1 else TupleType(tuple(types))
@@ -104,7 +104,7 @@ def dead_end(
     value = Var("value")
     taken = PatternConstructor(cons, (PatternVar(value), PatternWildcard()))
     match = Match(ended, (Clause(taken, value),), complete=False, span=span)
-    return Scope(scope.module, bindings=[(empty, Call(nil, ())), (ended, end)]).closed(match)
+    return GraphScope(scope.module, bindings=[(empty, Call(nil, ())), (ended, end)]).closed(match)
 
 
 def filled(ty: Type) -> Type:
@@ -116,7 +116,7 @@ def filled(ty: Type) -> Type:
     return TypeCall(ty.func, tuple(inside))
 
 
-def with_type(scope: Scope, value: Expr, ty: Type) -> Expr:
+def with_type(scope: GraphScope, value: Expr, ty: Type) -> Expr:
     """A value as one of a supertype."""
     if not is_nothing(value):
         own = type_of(value)
@@ -140,13 +140,13 @@ def _is_form_of(own: Type, ty: Type) -> bool:
     return not isinstance(ty, TypeCall) and type(own) is type(ty)
 
 
-def _remade(scope: Scope, value: Expr, own: Type, ty: TypeCall) -> Expr:
+def _remade(scope: GraphScope, value: Expr, own: Type, ty: TypeCall) -> Expr:
     """A sequence or an optional whose elements are converted to another representation."""
     (inside,) = ty.args
     if not isinstance(own, TypeCall) or own.func != ty.func:  # it becomes optional
         some = scope.module.get_constructor("Some")
         return Call(some, (with_type(scope, value, inside),))
-    one, inner = Var("one", own.args[0]), Scope(scope.module)
+    one, inner = Var("one", own.args[0]), GraphScope(scope.module)
     changed = inner.closed(with_type(inner, one, inside))
     if ty.func == LIST:
         import_from_std(scope.module, "sequence.rly")

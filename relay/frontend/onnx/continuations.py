@@ -18,7 +18,7 @@ from onnx import NodeProto
 from relay.check.infer import infer_expr
 from relay.errors import FrontendError
 from relay.frontend.onnx.branches import Branch, closed, filled
-from relay.frontend.onnx.scope import Scope, is_nothing, type_of
+from relay.frontend.onnx.scope import GraphScope, is_nothing, type_of
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var, bind
@@ -42,7 +42,7 @@ class Continuation:
 class Paths:
     """The paths from the first fork on; `root` is the scope of that fork."""
 
-    root: Scope
+    root: GraphScope
     forks: int = 0  # on this path
     made: dict[object, Continuation | FrontendError] = field(default_factory=dict)
 
@@ -57,16 +57,16 @@ class Paths:
 
 
 @dataclass
-class Live:
+class LiveValues:
     """The live values of a path: those that all callers share, and variables, each with the
     parameter of the continuation that stands for it."""
 
-    scope: Scope
+    scope: GraphScope
     key: object
     arguments: list[Var]
     parameters: list[Var]
 
-    def call(self, to: Continuation, inner: Scope) -> Branch:
+    def call(self, to: Continuation, inner: GraphScope) -> Branch:
         """The results of the continuation, in the scope of the path."""
         whole = inner.bind(Call(to.function, (*self.arguments, *to.outside)), "after")
         if len(to.types) == 1:
@@ -74,7 +74,7 @@ class Live:
         fields = [TupleGetItem(whole, place) for place in range(len(to.types))]
         return inner, [inner.bind(one, "part") for one in fields]
 
-    def close(self, results: Sequence[Expr], root: Scope) -> Continuation:
+    def close(self, results: Sequence[Expr], root: GraphScope) -> Continuation:
         """The converted rest of the graph as a function."""
         types = [filled(type_of(one)) for one in results]
         body = closed(self.scope, results, types)
@@ -91,7 +91,9 @@ class Live:
         return Continuation(variable, types, outside)
 
 
-def live_values(inner: Scope, root: Scope, used: Iterable[str], place: object) -> Live:
+def live_values(
+    inner: GraphScope, root: GraphScope, used: Iterable[str], place: object
+) -> LiveValues:
     """The live values at the end of a path, for the nodes at `place`, which read those names."""
     wanted = set(used)
     live: dict[str, Expr] = {}
@@ -107,7 +109,7 @@ def live_values(inner: Scope, root: Scope, used: Iterable[str], place: object) -
         scope = scope.parent
     there = root.inner()
     numbers: dict[Expr, int] = {}
-    found = Live(there, None, [], [])
+    found = LiveValues(there, None, [], [])
     key: list[object] = []
     for name in sorted(live):
         value = live[name]

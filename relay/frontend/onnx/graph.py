@@ -24,7 +24,7 @@ from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_o
 from relay.frontend.onnx.naming import repeated, shown
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.schema import check_node, taken
-from relay.frontend.onnx.scope import Scope, type_of
+from relay.frontend.onnx.scope import GraphScope, type_of
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
 from relay.frontend.onnx.versions import versions_of
@@ -56,14 +56,14 @@ class Subgraph:
         """The declared types of its inputs, where there are any."""
         return [self.importer.declared_type(value) for value in self.graph.input]
 
-    def translate(self, scope: Scope, inputs: Sequence[Expr]) -> tuple[Scope, list[Expr]]:
+    def translate(self, scope: GraphScope, inputs: Sequence[Expr]) -> tuple[GraphScope, list[Expr]]:
         """The graph converted in a scope of its own inside `scope`, and its outputs."""
         inner = scope.inner()
         inner.values.update(zip(self.inputs, inputs, strict=False))
         self.importer.deeper().add(self.graph, inner)
         return inner, [self.importer.output(name, inner) for name in self.outputs]
 
-    def inline(self, scope: Scope, inputs: Sequence[Expr]) -> list[Expr]:
+    def inline(self, scope: GraphScope, inputs: Sequence[Expr]) -> list[Expr]:
         """The outputs of the graph, whose `let`s become part of `scope`."""
         inner, results = self.translate(scope, inputs)
         scope.bindings += inner.bindings
@@ -99,7 +99,7 @@ class GraphImporter:
 
     # --- graphs
 
-    def add(self, graph: GraphProto, scope: Scope) -> None:
+    def add(self, graph: GraphProto, scope: GraphScope) -> None:
         """Convert a graph whose inputs are in the scope."""
         weights = [one.name for one in graph.initializer]
         weights += [one.values.name for one in graph.sparse_initializer]
@@ -113,7 +113,7 @@ class GraphImporter:
         scope.declared = {value.name: value for value in (*graph.value_info, *graph.output)}
         self.add_nodes(graph.node, scope, {value.name: rank_of(value) for value in graph.output})
 
-    def add_nodes(self, nodes: Iterable[NodeProto], scope: Scope, outputs: Outputs) -> None:
+    def add_nodes(self, nodes: Iterable[NodeProto], scope: GraphScope, outputs: Outputs) -> None:
         """Convert nodes in the scope; after a fork only `outputs` have values."""
         ordered = in_order(nodes, scope)
         for node in ordered:
@@ -121,7 +121,7 @@ class GraphImporter:
                 scope.readers.setdefault(name, []).append(node)
         replace(self, paths=None)._add_all(ordered, scope, outputs)
 
-    def _add_all(self, nodes: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> None:
+    def _add_all(self, nodes: Sequence[NodeProto], scope: GraphScope, outputs: Outputs) -> None:
         for place, node in enumerate(nodes):
             self.bodies.count()
             if (fork := self._add(node, scope)) is not None:
@@ -135,7 +135,12 @@ class GraphImporter:
                 return
 
     def _add_branches(
-        self, fork: Fork, node: NodeProto, rest: Sequence[NodeProto], scope: Scope, outputs: Outputs
+        self,
+        fork: Fork,
+        node: NodeProto,
+        rest: Sequence[NodeProto],
+        scope: GraphScope,
+        outputs: Outputs,
     ) -> None:
         """Convert the nodes after a fork in each of its branches."""
         branches: list[Branch | FrontendError] = []
@@ -158,7 +163,7 @@ class GraphImporter:
         scope.values.update(zip(outputs, values, strict=True))
 
     def _continue(
-        self, rest: Sequence[NodeProto], place: object, inner: Scope, outputs: Outputs
+        self, rest: Sequence[NodeProto], place: object, inner: GraphScope, outputs: Outputs
     ) -> Branch:
         """Convert the rest of the nodes on one path, or call what another path has converted."""
         paths = self.paths
@@ -177,18 +182,20 @@ class GraphImporter:
             raise found
         return live.call(found, inner)
 
-    def _outputs(self, rest: Sequence[NodeProto], scope: Scope, outputs: Outputs) -> list[Expr]:
+    def _outputs(
+        self, rest: Sequence[NodeProto], scope: GraphScope, outputs: Outputs
+    ) -> list[Expr]:
         self._add_all(rest, scope, outputs)
         return [self._with_rank(rank, name, scope) for name, rank in outputs.items()]
 
-    def output(self, name: str, scope: Scope) -> Expr:
+    def output(self, name: str, scope: GraphScope) -> Expr:
         """The value of an output of a graph."""
         found = scope.find(name)
         if found is None:
             raise FrontendError.of(f"output {shown(name)} of a graph is made by no node")
         return found
 
-    def _with_rank(self, rank: int | None, name: str, scope: Scope) -> Expr:
+    def _with_rank(self, rank: int | None, name: str, scope: GraphScope) -> Expr:
         found = self.output(name, scope)
         ty = type_of(found)
         if rank is not None and isinstance(ty, TensorType) and len(ty.shape) != rank:
@@ -206,7 +213,7 @@ class GraphImporter:
 
     # --- nodes
 
-    def _add(self, proto: NodeProto, scope: Scope) -> Fork | None:
+    def _add(self, proto: NodeProto, scope: GraphScope) -> Fork | None:
         """Convert a node and bind its results, unless it forks."""
         span = Span(SourceName(f"{self.origin}, {node_text(proto)}"))
         version = self.versions.get(proto.domain, self.versions.get("", 1))
@@ -240,7 +247,7 @@ class GraphImporter:
         self._note_elements(node)
         return None
 
-    def _input(self, name: str, scope: Scope, span: Span) -> Expr | None:
+    def _input(self, name: str, scope: GraphScope, span: Span) -> Expr | None:
         if not name:
             return None
         found = scope.find(name)
@@ -309,7 +316,7 @@ class GraphImporter:
                 "there are too many inputs", f"at most {len(function.input)}", f"{len(node.inputs)}"
             )
         # a function does not see the scope of its call
-        inside = Scope(self.module, elements=node.scope.elements)
+        inside = GraphScope(self.module, elements=node.scope.elements)
         for name, value in zip(function.input, node.inputs, strict=False):
             if value is not None:
                 inside.values[name] = value
@@ -367,7 +374,7 @@ def node_text(proto: NodeProto) -> str:
     return f"node {shown(name)} ({called})" if name else f"a node ({called})"
 
 
-def in_order(nodes: Iterable[NodeProto], scope: Scope) -> list[NodeProto]:
+def in_order(nodes: Iterable[NodeProto], scope: GraphScope) -> list[NodeProto]:
     """Nodes in topological order; those that are sorted already keep their order."""
     waiting = list(nodes)
     makers: dict[str, int] = {}

@@ -16,7 +16,7 @@ from relay.frontend.onnx.functions import Bodies
 from relay.frontend.onnx.graph import GraphImporter
 from relay.frontend.onnx.load import Model, check_text, load, readable
 from relay.frontend.onnx.naming import repeated, shown
-from relay.frontend.onnx.scope import Scope, is_nothing
+from relay.frontend.onnx.scope import GraphScope, is_nothing
 from relay.frontend.onnx.survey import survey
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions
@@ -63,7 +63,7 @@ def from_onnx(
     inputs = _inputs(proto, dimensions, shape or {}, dtype)
     dimensions.complete = True
     importer = GraphImporter(module, dimensions, files, tables, bodies, versions, origin)
-    scope = Scope(module)
+    scope = GraphScope(module)
     scope.values.update((variable.name_hint, variable) for variable in inputs)
     params: dict[str, NDArray] = {}
     weights: list[Var] = []
@@ -83,7 +83,7 @@ def from_onnx(
     return infer_module(RemoveUnusedFunctions()(module)), params
 
 
-def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: Scope) -> Expr:
+def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: GraphScope) -> Expr:
     found = importer.output(value.name, scope)
     if not is_nothing(found):
         return found

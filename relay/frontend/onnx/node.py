@@ -19,7 +19,7 @@ import numpy as np
 
 from relay.errors import VALUE, FrontendError, Span, with_value
 from relay.frontend.onnx.elements import Elements, static
-from relay.frontend.onnx.scope import Scope, type_of
+from relay.frontend.onnx.scope import GraphScope, type_of
 from relay.frontend.onnx.types import MOST_AXES
 from relay.immutable import frozen
 from relay.ir.dims import Any as AnyDim
@@ -45,7 +45,7 @@ class Node:
     outputs: tuple[str, ...]  # names; "" for an unused output
     attributes: Mapping[str, Any]  # numbers, strings, lists, arrays, subgraphs
     span: Span
-    scope: Scope
+    scope: GraphScope
     importer: GraphImporter
 
     # --- attributes

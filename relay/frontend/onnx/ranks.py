@@ -12,7 +12,7 @@ from __future__ import annotations
 from onnx import NodeProto, helper
 
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.scope import Scope, type_of
+from relay.frontend.onnx.scope import GraphScope, type_of
 from relay.frontend.onnx.types import lacks_shape
 from relay.ir.types import TensorType
 
@@ -61,7 +61,7 @@ def expected_rank(node: Node) -> int | None:
     return None
 
 
-def _declared(scope: Scope, name: str) -> int | None:
+def _declared(scope: GraphScope, name: str) -> int | None:
     declaration = scope.declaration(name)
     if (
         declaration is None
@@ -72,14 +72,14 @@ def _declared(scope: Scope, name: str) -> int | None:
     return len(declaration.type.tensor_type.shape.dim)
 
 
-def _rank(scope: Scope, name: str) -> int | None:
+def _rank(scope: GraphScope, name: str) -> int | None:
     """The known rank of a value."""
     value = scope.find(name)
     ty = None if value is None else type_of(value)
     return len(ty.shape) if isinstance(ty, TensorType) else _declared(scope, name)
 
 
-def _needed(scope: Scope, reader: NodeProto, name: str) -> int | None:
+def _needed(scope: GraphScope, reader: NodeProto, name: str) -> int | None:
     """The rank that a node requires of an input."""
     if reader.op_type in ALIKE:
         others = [_rank(scope, one) for one in reader.input[:2] if one != name]
@@ -92,7 +92,7 @@ def _needed(scope: Scope, reader: NodeProto, name: str) -> int | None:
     return FIXED.get(reader.op_type)
 
 
-def _made(scope: Scope, reader: NodeProto, name: str, others: int) -> list[tuple[str, int]]:
+def _made(scope: GraphScope, reader: NodeProto, name: str, others: int) -> list[tuple[str, int]]:
     """The result of a node, where its rank tells that of an input."""
     is_first = reader.input[0] == name
     if reader.op_type == "Concat" or (reader.op_type in LIKE_FIRST and is_first):

@@ -35,11 +35,11 @@ from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall
 
 
 @dataclass
-class Scope:
+class GraphScope:
     """The names of a graph, and the `let`s they stand for."""
 
     module: IRModule
-    parent: Scope | None = None
+    parent: GraphScope | None = None
     values: dict[str, Expr] = field(default_factory=dict)
     bindings: list[tuple[Var, Expr]] = field(default_factory=list)
     # known elements of small integer tensors: one table for all scopes
@@ -55,8 +55,8 @@ class Scope:
         """The value of that name, here or outside."""
         return next((s.values[name] for s in self._outwards() if name in s.values), None)
 
-    def _outwards(self) -> Iterator[Scope]:
-        scope: Scope | None = self
+    def _outwards(self) -> Iterator[GraphScope]:
+        scope: GraphScope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
@@ -109,9 +109,9 @@ class Scope:
         self.bindings.append((variable, typed))
         return variable
 
-    def inner(self) -> Scope:
+    def inner(self) -> GraphScope:
         """A new scope inside this one."""
-        return Scope(self.module, self, elements=self.elements)
+        return GraphScope(self.module, self, elements=self.elements)
 
     def closed(self, body: Expr) -> Expr:
         """`body` inside the `let`s of this scope."""

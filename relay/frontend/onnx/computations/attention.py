@@ -203,7 +203,7 @@ class Attention:
         softcap: float = 0.0,
         precision: str = "",
         sinks: Expr | None = None,
-    ) -> Result:
+    ) -> AttentionResult:
         """Attention under the masks; `sinks` are scores of a key without a value, one per head of
         queries."""
         node = self.node
@@ -223,7 +223,7 @@ class Attention:
         if seen is not None:
             # softmax of a query without visible keys is NaN
             found = self.or_zero(seen, found)
-        return Result(self, found, (products, capped, scores), parts, seen)
+        return AttentionResult(self, found, (products, capped, scores), parts, seen)
 
     def _softmax(self, scores: Expr, sinks: Expr | None) -> Expr:
         """Softmax of scores."""
@@ -307,7 +307,7 @@ class Attention:
 
 
 @frozen
-class Result:
+class AttentionResult:
     """The result of attention, with intermediate values."""
 
     attention: Attention

@@ -35,7 +35,7 @@ class Interpolation:
 
 
 @frozen
-class Axis:
+class ResizedAxis:
     """An axis that is resized. Expressions are scalars, the factor and the region in float64."""
 
     number: int
@@ -58,7 +58,7 @@ def real(value: float) -> Expr:
     return const(value, "float64")
 
 
-def axis_by_axis(node: Node, data: Expr, axes: Sequence[Axis], by: Interpolation) -> Expr:
+def axis_by_axis(node: Node, data: Expr, axes: Sequence[ResizedAxis], by: Interpolation) -> Expr:
     """Data resized along axes."""
     dtype, rank = node.dtype(data), node.rank(data)
     found = data
@@ -94,7 +94,7 @@ def _along(values: Expr, after: int) -> Expr:
     return op.expand_dims(values, -1, num_newaxis=after) if after else values
 
 
-def _places(node: Node, axis: Axis, by: Interpolation) -> Expr:
+def _places(node: Node, axis: ResizedAxis, by: Interpolation) -> Expr:
     """The positions in data of the elements of the result, as a float64 vector."""
     counted = op.arange(axis.count, dtype="int64")
     index = op.cast(node.declare(counted, (axis.new,), "int64"), "float64")
@@ -124,7 +124,7 @@ def _places(node: Node, axis: Axis, by: Interpolation) -> Expr:
     return place
 
 
-def _nearest(axis: Axis, places: Expr, by: Interpolation) -> Expr:
+def _nearest(axis: ResizedAxis, places: Expr, by: Interpolation) -> Expr:
     """The nearest elements to positions, which may be outside."""
     match by.rounding:
         case "floor":
@@ -141,7 +141,7 @@ def _nearest(axis: Axis, places: Expr, by: Interpolation) -> Expr:
     return op.cast(found, "int64")
 
 
-def _weighted(node: Node, data: Expr, axis: Axis, places: Expr, by: Interpolation) -> Expr:
+def _weighted(node: Node, data: Expr, axis: ResizedAxis, places: Expr, by: Interpolation) -> Expr:
     """A weighted sum of the elements around each position."""
     low = node.let(op.floor(places))
     share = op.expand_dims(places - low, 1)

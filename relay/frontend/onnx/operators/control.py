@@ -42,7 +42,7 @@ from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import has_hole, joined
 from relay.frontend.onnx.node import Node, int64
-from relay.frontend.onnx.scope import Scope
+from relay.frontend.onnx.scope import GraphScope
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
@@ -97,7 +97,7 @@ def _match_ranks(node: Node, branches: Sequence[Branch]) -> None:
             results[place] = _with_rank(node, inner, results[place], max(map(len, shapes)))
 
 
-def _with_rank(node: Node, scope: Scope, value: Expr, count: int) -> Expr:
+def _with_rank(node: Node, scope: GraphScope, value: Expr, count: int) -> Expr:
     if node.rank(value) == count:
         return value
     return scope.bind(op.reshape(value, (1,) * count), "whole", node.span)
@@ -121,7 +121,7 @@ def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
 class Turn:
     """What a turn of a loop gives: whether to continue, the next state, and the rows."""
 
-    scope: Scope
+    scope: GraphScope
     go_on: Expr
     state: list[Expr]
     rows: list[Expr]

@@ -15,7 +15,12 @@ import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.checking import positive, within
-from relay.frontend.onnx.computations.resampling import Axis, Interpolation, axis_by_axis, real
+from relay.frontend.onnx.computations.resampling import (
+    Interpolation,
+    ResizedAxis,
+    axis_by_axis,
+    real,
+)
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.ir import dims
@@ -140,13 +145,13 @@ def _part(node: Node, values: Expr, place: int, dtype: str = "float64") -> Expr:
     return node.let(op.cast(op.take(values, int64(place), axis=0), dtype))
 
 
-def _stays(node: Node, axis: Axis) -> bool:
+def _stays(node: Node, axis: ResizedAxis) -> bool:
     """Whether an axis is known to keep its extent."""
     is_same = _factor(node, axis) == 1 or dims.equal(axis.new, axis.old) is True
     return axis.is_exact and is_same and _region(node, axis) == (0, 1)
 
 
-def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) -> list[Axis]:
+def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) -> list[ResizedAxis]:
     """Axes with their factors; new extents are rounded down."""
     known = _known_factors(node, scales)
     axes = []
@@ -162,7 +167,7 @@ def _by_factors(node: Node, data: Expr, numbers: Sequence[int], scales: Expr) ->
         product = op.cast(extent, "float32") * op.cast(factor, "float32")
         count = node.let(op.cast(op.floor(product), "int64"))
         new, is_exact = _scaled(node, old, given, count)
-        axes.append(Axis(number, old, new, extent, count, factor, real(1), is_exact))
+        axes.append(ResizedAxis(number, old, new, extent, count, factor, real(1), is_exact))
     return axes
 
 
@@ -197,7 +202,7 @@ def _scaled(node: Node, old: Dim, factor: float | None, count: Expr) -> tuple[Di
     return whole // exact.denominator, exact.denominator == 1
 
 
-def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> list[Axis]:
+def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> list[ResizedAxis]:
     """Axes with their new extents."""
     known = node.elements(sizes) or (None,) * len(numbers)
     axes = []
@@ -210,13 +215,13 @@ def _by_sizes(node: Node, data: Expr, numbers: Sequence[int], sizes: Expr) -> li
             count = within(node, count, 0, None, "a size is negative", "0 or more")
         below, above = (node.let(op.cast(one, "float64")) for one in (extent, count))
         found = dims.ANY if new is None else new
-        axes.append(Axis(number, old, found, extent, count, above, below, True))
+        axes.append(ResizedAxis(number, old, found, extent, count, above, below, True))
     policies = ("stretch", "not_larger", "not_smaller")
     policy = _choice(node, "keep_aspect_ratio_policy", "stretch", policies)
     return axes if policy == "stretch" else _in_proportion(node, axes, policy == "not_larger")
 
 
-def _in_proportion(node: Node, axes: Sequence[Axis], inside: bool) -> list[Axis]:
+def _in_proportion(node: Node, axes: Sequence[ResizedAxis], inside: bool) -> list[ResizedAxis]:
     """Axes with one factor for all, so that all fit into the sizes, or reach them."""
     common = axes[0].factor
     for axis in axes[1:]:
@@ -242,7 +247,9 @@ _LAYOUTS |= {"NCDHW": (2, 3, 4), "NDHWC": (1, 2, 3)}
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
 
-def _by_operator(node: Node, data: Expr, axes: Sequence[Axis], by: Interpolation) -> Expr | None:
+def _by_operator(
+    node: Node, data: Expr, axes: Sequence[ResizedAxis], by: Interpolation
+) -> Expr | None:
     """The call of a Relay operator that does the same, if there is one."""
     rank, resized = node.rank(data), {axis.number: axis for axis in axes}
     fitting = (
@@ -311,13 +318,13 @@ def _enlargement(by: Interpolation, rounding: str) -> str:
     return "nearest_neighbor" if by.mode == "nearest" and repeats else ""
 
 
-def _factor(node: Node, axis: Axis | None) -> float | None:
+def _factor(node: Node, axis: ResizedAxis | None) -> float | None:
     """The factor of an axis, if it is constant."""
     factor = None if axis is None else node.constant(node.let(axis.factor))
     return 1.0 if axis is None else None if factor is None else float(factor)
 
 
-def _region(node: Node, axis: Axis | None) -> tuple[float, float] | None:
+def _region(node: Node, axis: ResizedAxis | None) -> tuple[float, float] | None:
     if axis is None or axis.region is None:
         return 0.0, 1.0
     start, end = (node.constant(one) for one in axis.region)
