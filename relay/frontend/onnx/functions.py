@@ -192,20 +192,16 @@ def _bind(root: NodeProto, given: Mapping[str, AttributeProto]) -> None:
     pending = [root]
     while pending:
         node = pending.pop()
-        own: list[AttributeProto] = []
-        passed: list[AttributeProto] = []
-        for attribute in node.attribute:
-            if not attribute.ref_attr_name:
-                own.append(attribute)
-            elif attribute.ref_attr_name in given:  # otherwise the operator's default holds
-                value = deepcopy(given[attribute.ref_attr_name])
-                value.name = attribute.name
-                passed.append(value)
+        own = [one for one in node.attribute if not one.ref_attr_name]
         if len(own) < len(node.attribute):
-            kept = [deepcopy(attribute) for attribute in own]
+            bound = [*map(deepcopy, own)]
+            for attribute in node.attribute:
+                if attribute.ref_attr_name in given:  # otherwise the operator's default holds
+                    bound.append(deepcopy(given[attribute.ref_attr_name]))
+                    bound[-1].name = attribute.name
             del node.attribute[:]
             # passed graphs are the caller's, without references to this function's attributes
-            node.attribute.extend([*kept, *passed])
+            node.attribute.extend(bound)
         for attribute in node.attribute[: len(own)]:
             for graph in graphs_of(attribute):
                 pending += graph.node

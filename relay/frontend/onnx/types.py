@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from onnx import TensorProto, TypeProto
 
@@ -106,19 +107,13 @@ class Dimensions:
                 f"{where} has {len(proto.shape.dim)} axes", expected=f"{MOST_AXES}"
             )
         found: list[Dim] = []
-        count = 1
         for dim in proto.shape.dim:
-            if dim.HasField("dim_value"):
-                if dim.dim_value < 0:
-                    # some exporters write negative sizes for unknown ones
-                    found.append(Any())
-                    continue
-                found.append(dim.dim_value)
-                count *= max(dim.dim_value, 1)
-            elif dim.dim_param:
+            if dim.dim_param:
                 found.append(self.named(dim.dim_param))
-            else:
-                found.append(Any())
+            else:  # some exporters write negative sizes for unknown ones
+                is_known = dim.HasField("dim_value") and dim.dim_value >= 0
+                found.append(dim.dim_value if is_known else Any())
+        count = prod(max(one, 1) for one in found if isinstance(one, int))
         if count > MOST_ELEMENTS:
             raise FrontendError.of(
                 f"{where} has more elements than any machine has room for",

@@ -94,8 +94,10 @@ def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
 
 
 @table("GroupNormalization", since=18)
-def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
+def group_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
     """Before version 21 there is one scale and one offset per group."""
+    if node.version >= 21:
+        return _in_groups(node, *_with_channels(node, data, scale, bias))
     groups = node.required("num_groups")
     shape = node.shape(data)
     if len(shape) < 2:
@@ -112,11 +114,6 @@ def group_normalization_by_groups(node: Node, data: Expr, scale: Expr, bias: Exp
     rows = op.reshape(normal, (0, groups, -1))
     scale, bias = (op.expand_dims(one, 1) for one in (scale, bias))
     return op.reshape_like(rows * scale + bias, data)
-
-
-@table("GroupNormalization", since=21)
-def group_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
-    return _in_groups(node, *_with_channels(node, data, scale, bias))
 
 
 def _in_groups(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr:
