@@ -17,7 +17,7 @@ from onnx.helper import (
 )
 
 from relay.errors import FrontendError
-from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.naming import quoted
 from relay.frontend.onnx.types import ELEMENT_TYPES
 from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
 
@@ -48,7 +48,7 @@ class Bodies:
         for function in model.functions:
             name = (function.domain, function.name, function.overload)
             if name in local:
-                raise FrontendError.of(f"the model has function {shown(function.name)} twice")
+                raise FrontendError.of(f"the model has function {quoted(function.name)} twice")
             local[name] = function
         written = len([*all_nodes(model.graph.node)])
         written += sum(len([*all_nodes(one.node)]) for one in model.functions)
@@ -62,7 +62,7 @@ class Bodies:
         try:
             order = [*TopologicalSorter({n: set(c) for n, (c, _) in calls.items()}).static_order()]
         except CycleError as error:
-            cycle = " -> ".join(shown(name) for _, name, _ in error.args[1][:SHOWN])
+            cycle = " -> ".join(quoted(name) for _, name, _ in error.args[1][:SHOWN])
             raise FrontendError.of("a function of the model calls itself", found=cycle) from None
         sizes: dict[Name, int] = {}
         for name in order:

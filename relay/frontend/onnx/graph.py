@@ -21,9 +21,9 @@ from relay.frontend.onnx.continuations import Paths, live_values, with_forks_las
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
-from relay.frontend.onnx.naming import repeated, shown
+from relay.frontend.onnx.naming import quoted, repeated
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.schema import check_node, taken
+from relay.frontend.onnx.schema import arguments, check_node
 from relay.frontend.onnx.scope import GraphScope, type_of
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
@@ -95,7 +95,7 @@ class GraphImporter:
         """The declared type of a value, where it has one."""
         if lacks_shape(value.type):
             return None
-        return self.dimensions.type_of(value.type, shown(value.name))
+        return self.dimensions.type_of(value.type, quoted(value.name))
 
     # --- graphs
 
@@ -104,7 +104,7 @@ class GraphImporter:
         weights = [one.name for one in graph.initializer]
         weights += [one.values.name for one in graph.sparse_initializer]
         if (twice := repeated(weights)) is not None:
-            raise FrontendError.of(f"weight {shown(twice)} is there twice")
+            raise FrontendError.of(f"weight {quoted(twice)} is there twice")
         for tensor in graph.initializer:
             scope.values.setdefault(tensor.name, self.constant(array_of(tensor, self.files)))
         for sparse in graph.sparse_initializer:
@@ -192,7 +192,7 @@ class GraphImporter:
         """The value of an output of a graph."""
         found = scope.find(name)
         if found is None:
-            raise FrontendError.of(f"output {shown(name)} of a graph is made by no node")
+            raise FrontendError.of(f"output {quoted(name)} of a graph is made by no node")
         return found
 
     def _with_rank(self, rank: int | None, name: str, scope: GraphScope) -> Expr:
@@ -200,7 +200,7 @@ class GraphImporter:
         ty = type_of(found)
         if rank is not None and isinstance(ty, TensorType) and len(ty.shape) != rank:
             raise FrontendError.of(
-                f"output {shown(name)} has another number of axes than it is declared with",
+                f"output {quoted(name)} has another number of axes than it is declared with",
                 expected=str(rank),
                 found=str(ty),
             )
@@ -220,7 +220,7 @@ class GraphImporter:
         if not self.bodies.is_local(proto):
             check_node(proto, version, span)
         if (twice := repeated(one.name for one in proto.attribute)) is not None:
-            raise FrontendError.of(f"attribute {shown(twice)} is there twice", span)
+            raise FrontendError.of(f"attribute {quoted(twice)} is there twice", span)
         node = Node(
             proto.op_type,
             proto.domain,
@@ -252,7 +252,7 @@ class GraphImporter:
             return None
         found = scope.find(name)
         if found is None:
-            raise FrontendError.of(f"{shown(name)} is made by no node, and is no input", span)
+            raise FrontendError.of(f"{quoted(name)} is made by no node, and is no input", span)
         return found
 
     def _results(self, node: Node, proto: NodeProto) -> Sequence[Expr] | Fork:
@@ -262,7 +262,7 @@ class GraphImporter:
         try:
             if converter is None:
                 return self._expanded(node, proto)
-            found = converter(node, *taken(converter, node))
+            found = converter(node, *arguments(converter, node))
             return found if isinstance(found, Fork) else self._bound(node, found)
         except FrontendError:
             raise
@@ -320,7 +320,7 @@ class GraphImporter:
         for name, value in zip(function.input, node.inputs, strict=False):
             if value is not None:
                 inside.values[name] = value
-        versions = versions_of(function.opset_import, f"function {shown(function.name)}")
+        versions = versions_of(function.opset_import, f"function {quoted(function.name)}")
         nodes = bound_nodes(function, proto)
         self.deeper({**self.versions, **versions}).add_nodes(
             nodes, inside, dict.fromkeys(function.output)
@@ -331,11 +331,11 @@ class GraphImporter:
     def _attribute(self, proto: AttributeProto) -> Any:
         if proto.ref_attr_name:
             raise FrontendError.of(
-                f"attribute {shown(proto.name)} is that of a function, and is in none",
-                found=shown(proto.ref_attr_name),
+                f"attribute {quoted(proto.name)} is that of a function, and is in none",
+                found=quoted(proto.ref_attr_name),
             )
         if proto.type not in _ATTRIBUTES:
-            text = f"attribute {shown(proto.name)} is of a type that is not known ({proto.type})"
+            text = f"attribute {quoted(proto.name)} is of a type that is not known ({proto.type})"
             raise FrontendError.of(text)
         return _ATTRIBUTES[proto.type](self, proto)
 
@@ -370,8 +370,8 @@ def node_text(proto: NodeProto) -> str:
     """The description of a node in errors."""
     kind = f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type
     name = proto.name or next((one for one in proto.output if one), "")
-    called = shown(kind)[1:-1]
-    return f"node {shown(name)} ({called})" if name else f"a node ({called})"
+    called = quoted(kind)[1:-1]
+    return f"node {quoted(name)} ({called})" if name else f"a node ({called})"
 
 
 def in_order(nodes: Iterable[NodeProto], scope: GraphScope) -> list[NodeProto]:
@@ -381,7 +381,7 @@ def in_order(nodes: Iterable[NodeProto], scope: GraphScope) -> list[NodeProto]:
     for place, node in enumerate(waiting):
         for name in filter(None, node.output):
             if name in makers or name in scope.values:
-                raise FrontendError.of(f"{shown(name)} is made twice, by {node_text(node)} too")
+                raise FrontendError.of(f"{quoted(name)} is made twice, by {node_text(node)} too")
             makers[name] = place
     needs = [{makers[n] for n in names_used(node) if n in makers} for node in waiting]
     users: list[list[int]] = [[] for _ in waiting]

@@ -15,7 +15,7 @@ from relay.frontend.onnx.converters import Converters, built_in
 from relay.frontend.onnx.functions import Bodies
 from relay.frontend.onnx.graph import GraphImporter
 from relay.frontend.onnx.load import Model, check_text, load, readable
-from relay.frontend.onnx.naming import repeated, shown
+from relay.frontend.onnx.naming import quoted, repeated
 from relay.frontend.onnx.scope import GraphScope, is_nothing
 from relay.frontend.onnx.survey import survey
 from relay.frontend.onnx.tensors import Files, array_of, dense
@@ -89,7 +89,7 @@ def _output(value: onnx.ValueInfoProto, importer: GraphImporter, scope: GraphSco
         return found
     ty = importer.declared_type(value)
     if ty is None:
-        message = f"output {shown(value.name)} is always empty, and nothing is said of its type"
+        message = f"output {quoted(value.name)} is always empty, and nothing is said of its type"
         raise FrontendError.of(message)
     return scope.bind(found, value.name, declared=ty)
 
@@ -115,7 +115,7 @@ def _inputs(
     wanted = [value for value in proto.graph.input if value.name not in weights]
     names = [value.name for value in wanted]
     if (twice := repeated(names)) is not None:
-        raise FrontendError.of(f"input {shown(twice)} is there twice")
+        raise FrontendError.of(f"input {quoted(twice)} is there twice")
     params = {dim.dim_param for value in wanted for dim in value.type.tensor_type.shape.dim}
     for name, given in shapes.items():
         known = params if isinstance(given, int) else names
@@ -131,7 +131,7 @@ def _inputs(
         wanted_shape = shapes.get(value.name)
         element = dtype if isinstance(dtype, str) else (dtype or {}).get(value.name, "")
         extents = None if wanted_shape is None or isinstance(wanted_shape, int) else wanted_shape
-        ty = dimensions.type_of(value.type, f"input {shown(value.name)}", extents, element)
+        ty = dimensions.type_of(value.type, f"input {quoted(value.name)}", extents, element)
         found.append(Var(value.name, ty))
     return found
 

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.functions import all_nodes, graphs_of
-from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.naming import quoted
 from relay.frontend.onnx.tensors import Files
 from relay.frontend.onnx.types import innermost
 
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
     """The model, the folder of its external data, and its name in errors."""
     if isinstance(model, onnx.ModelProto):
-        return model, Files(), shown(model.graph.name or "model")[1:-1]
+        return model, Files(), quoted(model.graph.name or "model")[1:-1]
     if isinstance(model, bytes | bytearray | memoryview):
         return _parsed(bytes(model), "this"), Files(), "model"
     if not isinstance(model, str | os.PathLike):

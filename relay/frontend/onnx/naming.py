@@ -7,7 +7,7 @@ from collections.abc import Iterable
 LONGEST = 80
 
 
-def shown(name: str) -> str:
+def quoted(name: str) -> str:
     """A name in quotes, shortened, with unprintable characters escaped."""
     start = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
     plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in start)

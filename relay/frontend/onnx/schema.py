@@ -91,7 +91,7 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
             raise refused(text, _kind(kind_of), _kind(given[name]))
 
 
-def taken(converter: Converter, node: Node) -> Sequence[Expr | None]:
+def arguments(converter: Converter, node: Node) -> Sequence[Expr | None]:
     """The inputs of a node as its converter takes them; omitted ones are None.
 
     Operators without a schema are checked by the signature of the converter.

@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from relay.errors import FrontendError
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
 from relay.frontend.onnx.functions import Bodies, all_nodes, graphs_of, has_standard_body
-from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.naming import quoted
 from relay.frontend.onnx.types import ELEMENT_TYPES, element_name, innermost
 from relay.frontend.onnx.versions import versions_of
 
@@ -54,7 +54,7 @@ def survey(
     if not operators and not elements:
         return
     lines = [
-        *(f"operator {shown(kind)}, {_where(names)}" for kind, names in sorted(operators.items())),
+        *(f"operator {quoted(kind)}, {_where(names)}" for kind, names in sorted(operators.items())),
         *(f"tensors of {kind}, {_where(names)}" for kind, names in sorted(elements.items())),
     ]
     hints = [_INSTEAD[kind] for kind in sorted(operators) if kind in _INSTEAD]
@@ -65,7 +65,7 @@ def survey(
 
 
 def _where(names: Sequence[str]) -> str:
-    some = ", ".join(map(shown, names[:SHOWN]))
+    some = ", ".join(map(quoted, names[:SHOWN]))
     more = ", …" if len(names) > SHOWN else ""
     return f"{len(names)} time{'s' if len(names) > 1 else ''}: {some}{more}"
 
@@ -76,7 +76,7 @@ def _all_nodes(
     """All nodes, of subgraphs and functions too, with the operator sets they belong to."""
     yield from ((node, versions) for node in all_nodes(model.graph.node))
     for function in model.functions:
-        who = f"function {shown(function.name)}"
+        who = f"function {quoted(function.name)}"
         own = {**versions, **versions_of(function.opset_import, who)}
         yield from ((node, own) for node in all_nodes(function.node))
 

@@ -19,7 +19,7 @@ from onnx import SparseTensorProto, TensorProto
 
 from relay import dtypes
 from relay.errors import FrontendError
-from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.naming import quoted
 from relay.frontend.onnx.types import MOST_AXES, element_type
 from relay.immutable import frozen
 
@@ -56,7 +56,7 @@ class Files:
                 raise _broken(
                     proto.name,
                     f"{size} bytes, in a file of {there}",
-                    f"{length} bytes from {offset} on in {shown(location)}",
+                    f"{length} bytes from {offset} on in {quoted(location)}",
                 )
             if size == 0:
                 return np.zeros(0, np.uint8)
@@ -70,7 +70,7 @@ class Files:
         """
         if self.folder is None:
             raise FrontendError.of(
-                f"the elements of tensor {shown(name)} are in file {shown(location)}, "
+                f"the elements of tensor {quoted(name)} are in file {quoted(location)}, "
                 "and the model is in no folder",
                 hint="import the model by its path",
             )
@@ -78,18 +78,18 @@ class Files:
         if not given.parts or given.is_absolute() or ".." in given.parts or "\\" in location:
             raise _outside(location, name)
         if "\0" in location:
-            raise _broken(name, "the name of a file", shown(location))
+            raise _broken(name, "the name of a file", quoted(location))
         try:
             handle = _handle(self.folder, given.parts)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise _outside(location, name) from None
-            message = f"file {shown(location)}, with tensor {shown(name)}, cannot be read"
+            message = f"file {quoted(location)}, with tensor {quoted(name)}, cannot be read"
             raise FrontendError.of(message, found=error.strerror) from None
         if stat.S_ISREG(os.fstat(handle).st_mode):
             return os.fdopen(handle, "rb")
         os.close(handle)
-        raise _broken(name, "a file", f"{shown(location)}, which is something else")
+        raise _broken(name, "a file", f"{quoted(location)}, which is something else")
 
 
 def _handle(folder: Path, parts: Sequence[str]) -> int:
@@ -108,9 +108,9 @@ def _handle(folder: Path, parts: Sequence[str]) -> int:
 
 def _outside(location: str, name: str) -> FrontendError:
     return FrontendError.of(
-        f"the elements of tensor {shown(name)} are outside of the model's folder",
+        f"the elements of tensor {quoted(name)} are outside of the model's folder",
         expected="a file in that folder, and no link",
-        found=shown(location) if location else "no file at all",
+        found=quoted(location) if location else "no file at all",
     )
 
 
@@ -121,7 +121,7 @@ def _number(text: str, name: str) -> int:
 
 
 def _broken(name: str, expected: str, found: str) -> FrontendError:
-    return FrontendError.of(f"tensor {shown(name)} is broken", expected=expected, found=found)
+    return FrontendError.of(f"tensor {quoted(name)} is broken", expected=expected, found=found)
 
 
 def array_of(proto: TensorProto, files: Files) -> np.ndarray:

@@ -9,7 +9,7 @@ from onnx import OperatorSetIdProto
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS
-from relay.frontend.onnx.naming import shown
+from relay.frontend.onnx.naming import quoted
 
 LARGEST = 2**31 - 1
 
@@ -28,14 +28,14 @@ def check_version(domain: str, version: int, who: str) -> None:
     """Refuse a version that is unknown or not positive."""
     newest = LARGEST if domain else onnx.defs.onnx_opset_version()
     if version > newest:
-        named = f" of {shown(domain)}" if domain else ""
+        named = f" of {quoted(domain)}" if domain else ""
         raise FrontendError.of(
             f"{who} uses version {version} of the operators{named}",
             expected=f"at most {newest}, the newest that the installed `onnx` knows",
             hint="install a newer `onnx`",
         )
     if version < 1:
-        named = shown(domain or "ai.onnx")
+        named = quoted(domain or "ai.onnx")
         raise FrontendError.of(
             f"{who} has no version of the operators of {named}", found=str(version)
         )

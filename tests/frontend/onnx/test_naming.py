@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relay.frontend.onnx.naming import LONGEST, repeated, shown
+from relay.frontend.onnx.naming import LONGEST, quoted, repeated
 
 
 @pytest.mark.parametrize(
@@ -18,11 +18,11 @@ from relay.frontend.onnx.naming import LONGEST, repeated, shown
     ],
 )
 def test_names_are_on_one_line(name: str, wanted: str) -> None:
-    assert shown(name) == wanted
+    assert quoted(name) == wanted
 
 
 def test_long_names_are_cut() -> None:
-    assert len(shown("x" * 1_000_000)) == LONGEST + 2
+    assert len(quoted("x" * 1_000_000)) == LONGEST + 2
 
 
 def test_a_name_that_is_there_twice_is_found() -> None:

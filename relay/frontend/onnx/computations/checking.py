@@ -64,7 +64,7 @@ def axes_within(node: Node, axes: Expr, rank: int, *, different: bool = False) -
     )
 
 
-def as_one(node: Node, value: Expr, message: str) -> Expr:
+def as_scalar(node: Node, value: Expr, message: str) -> Expr:
     """A tensor of one element as a scalar."""
     if not all(extent == 1 or not isinstance(extent, int) for extent in node.shape(value)):
         raise node.refused(message, found=str(node.type_of(value)))
@@ -79,7 +79,7 @@ def positive(node: Node, factor: Expr, message: str) -> Expr:
     return node.checked(factor, fits, message, "a number above 0", REAL_VALUE, wide)
 
 
-def as_long(
+def with_extent_of(
     node: Node,
     value: Expr,
     axis: int,
@@ -100,7 +100,7 @@ def as_long(
     return node.checked(value, fits, message, VALUE, VALUE, count, most)
 
 
-def summing_up(node: Node, sizes: Expr, data: Expr, axis: int) -> Expr:
+def checked_sizes(node: Node, sizes: Expr, data: Expr, axis: int) -> Expr:
     """Sizes of parts, checked to add up to the extent of an axis."""
     if node.constant(sizes) is not None and isinstance(node.shape(data)[axis], int):
         return sizes

@@ -7,7 +7,7 @@ import numpy as np
 from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import best_known, of_shape, trailing_axes
-from relay.frontend.onnx.computations.checking import as_one, within
+from relay.frontend.onnx.computations.checking import as_scalar, within
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import static
@@ -137,7 +137,7 @@ def tensor_scatter(node: Node, cache: Expr, update: Expr, starts: Expr | None = 
 def one_hot(node: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
     """`values` are the values for off and on."""
     positions = op.cast(indices, "int64")
-    length = as_one(node, node.let(op.cast(depth, "int64")), "the depth is not one number")
+    length = as_scalar(node, node.let(op.cast(depth, "int64")), "the depth is not one number")
     length = within(node, length, 1, None, "the depth is not positive", "1 or more")
     values = of_shape(node, values, [2])
     if node.shape(values) != (2,):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from relay import dtypes, op
 from relay.frontend.onnx.computations.broadcast import best_known, broadcastable, of_shape
-from relay.frontend.onnx.computations.checking import as_long
+from relay.frontend.onnx.computations.checking import with_extent_of
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
@@ -89,7 +89,10 @@ def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
     message = "there is not a number for each channel"
     return [
         of_shape(node, data, (shape[0], channels, *shape[2:])),
-        *(as_long(node, of_shape(node, one, (channels,)), 0, data, 1, message) for one in vectors),
+        *(
+            with_extent_of(node, of_shape(node, one, (channels,)), 0, data, 1, message)
+            for one in vectors
+        ),
     ]
 
 
@@ -151,7 +154,7 @@ def _broadcast_only(node: Node, vector: Expr, data: Expr) -> Expr:
         raise node.refused("scales have too many axes", most, str(node.type_of(vector)))
     message = "the shape of scales and offsets does not fit"
     for back in range(1, node.rank(vector) + 1):
-        vector = as_long(node, vector, -back, data, -back, message, or_one=True)
+        vector = with_extent_of(node, vector, -back, data, -back, message, or_one=True)
     return vector
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.computations.broadcast import best_known, joinable, of_shape, without_names
-from relay.frontend.onnx.computations.checking import axes_within, summing_up, within
+from relay.frontend.onnx.computations.checking import axes_within, checked_sizes, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements, static
 from relay.frontend.onnx.node import Node, int64
@@ -170,7 +170,7 @@ def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
     extent = node.shape(data)[axis]
     if sizes is not None:
         known: Elements = node.elements(sizes) or (None,) * count
-        sizes = summing_up(node, of_shape(node, sizes, [count]), data, axis)
+        sizes = checked_sizes(node, of_shape(node, sizes, [count]), data, axis)
     elif count == 1:
         return [data]
     else:

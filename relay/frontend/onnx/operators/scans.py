@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from relay import op
-from relay.frontend.onnx.computations.checking import as_one, within
+from relay.frontend.onnx.computations.checking import as_scalar, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Call, Expr, If
@@ -24,7 +24,7 @@ def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> 
         if known.size != 1:
             raise node.refused("the axis is not one number", found=str(node.type_of(axis)))
         return _along(operator, node, data, node.axis_of(known.item(), rank))
-    given = as_one(node, axis, "the axis is not one number")
+    given = as_scalar(node, axis, "the axis is not one number")
     expected = f"an axis of {rank}"
     data = within(node, given, -rank, rank - 1, "the axis is out of range", expected, of=data)
     found = _along(operator, node, data, rank - 1)

@@ -14,7 +14,7 @@ from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.boxed import LIST, OPTION, is_boxed, unbox
 from relay.frontend.onnx.branches import dead_end, with_type
-from relay.frontend.onnx.computations.checking import summing_up, within
+from relay.frontend.onnx.computations.checking import checked_sizes, within
 from relay.frontend.onnx.computations.stacking import concatenated, dynamic_along
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import of_elements
@@ -242,7 +242,7 @@ def _dynamic_split(node: Node, data: Expr, axis: int, sizes: Expr, keep: bool) -
         step: Expr = each
         going = start < node.size(data, axis)
     else:
-        each = summing_up(node, each, data, axis)
+        each = checked_sizes(node, each, data, axis)
         step = op.take(each, number, axis=0, mode="clip")
         going = number < node.size(each, 0)
     end = Var("end", count)

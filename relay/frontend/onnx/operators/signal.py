@@ -12,7 +12,7 @@ import numpy as np
 from relay import op
 from relay.errors import VALUE
 from relay.frontend.onnx.branches import with_type
-from relay.frontend.onnx.computations.checking import as_one, within
+from relay.frontend.onnx.computations.checking import as_scalar, within
 from relay.frontend.onnx.computations.indices import clamped
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
@@ -42,7 +42,7 @@ def _along_dynamic_axis(node: Node, data: Expr, length: Expr | None, axis: Expr)
     """The transform along an axis known at run time: a branch per axis."""
     rank = node.rank(data)
     message, expected = "the axis is not one of the signal", f"0 to {rank - 2}"
-    axis = as_one(node, axis, "the axis is not one number")
+    axis = as_scalar(node, axis, "the axis is not one number")
     axis = within(node, axis, -rank, rank - 2, message, expected)
     last = op.not_equal(axis, node.number(-1, axis))
     axis = node.checked(axis, last, message, expected, "-1")
