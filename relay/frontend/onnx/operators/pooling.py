@@ -261,10 +261,8 @@ def _whole_channels(
     return operators[len(axes) - 1](data)
 
 
-global_average_pool = partial(_whole_channels, _operators("global_avg_pool{}d"), op.mean)
-global_max_pool = partial(_whole_channels, _operators("global_max_pool{}d"), op.max)
-table.add("GlobalAveragePool", global_average_pool)
-table.add("GlobalMaxPool", global_max_pool)
+table.add("GlobalAveragePool", partial(_whole_channels, _operators("global_avg_pool{}d"), op.mean))
+table.add("GlobalMaxPool", partial(_whole_channels, _operators("global_max_pool{}d"), op.max))
 
 
 @table("GlobalLpPool")

@@ -7,7 +7,6 @@ Except for products, they are float operators between a dequantization and a qua
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 from relay import op
@@ -20,6 +19,7 @@ from relay.frontend.onnx.computations.quantization import (
     quantized,
     requantized,
 )
+from relay.frontend.onnx.computations.standard import VERSION, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node, int64
 from relay.frontend.onnx.operators.microsoft.attention import attended
@@ -28,7 +28,6 @@ from relay.frontend.onnx.operators.microsoft.layers import (
     channels_last,
     embed_layer_normalization,
 )
-from relay.frontend.onnx.operators.pooling import average_pool, global_average_pool
 from relay.frontend.onnx.operators.quantized import (
     dequantize_linear,
     dynamic_range,
@@ -95,22 +94,14 @@ def _one(operator: Callable[[Node, Expr], Expr]) -> Callable[..., Expr]:
     return convert
 
 
+def _standard(operator: str, version: int = VERSION) -> Callable[[Node, Expr], Expr]:
+    return lambda node, data: standard(node, operator, data, version=version)[0]
+
+
 def _softmax(node: Node, data: Expr) -> Expr:
-    rank = node.rank(data)
-    axis = node.axis_of(node.attribute("axis", -1), rank)
-    if node.attribute("opset", 13) >= 13 or axis == rank - 1:
-        return op.nn.softmax(data, axis)
-    behind = [extent for extent in node.shape(data)[axis:] if isinstance(extent, int)]
-    if len(behind) < rank - axis or not prod(behind):
-        message = "the extents from the axis on must be numbers"
-        raise node.refused(message, found=str(node.type_of(data)))
-    rows = node.let(op.reshape(data, (-1, prod(behind))))
-    return op.reshape_like(op.nn.softmax(rows, 1), data)
-
-
-def _reduce_mean(node: Node, data: Expr) -> Expr:
-    axes = node.attribute("axes")
-    return op.mean(data, axes and tuple(axes), bool(node.attribute("keepdims", 1)))
+    """`opset` is the version of the standard; the default of `axis` is -1 in all of them."""
+    axis, version = {"axis": node.attribute("axis", -1)}, node.attribute("opset", 13)
+    return standard(node, "Softmax", data, attributes=axis, version=version)[0]
 
 
 def _channels_first(operator: Callable[[Node, Expr], Expr]) -> Callable[[Node, Expr], Expr]:
@@ -124,15 +115,12 @@ def _channels_first(operator: Callable[[Node, Expr], Expr]) -> Callable[[Node, E
     return convert
 
 
-table.add("QLinearSigmoid", _one(lambda node, data: op.sigmoid(data)))
-table.add(
-    "QLinearLeakyRelu",
-    _one(lambda node, data: op.nn.leaky_relu(data, node.attribute("alpha", 0.01))),
-)
+table.add("QLinearSigmoid", _one(_standard("Sigmoid")))
+table.add("QLinearLeakyRelu", _one(_standard("LeakyRelu")))
 table.add("QLinearSoftmax", _one(_softmax))
-table.add("QLinearReduceMean", _one(_reduce_mean))
-table.add("QLinearAveragePool", _one(_channels_first(average_pool)))
-table.add("QLinearGlobalAveragePool", _one(_channels_first(global_average_pool)))
+table.add("QLinearReduceMean", _one(_standard("ReduceMean", 11)))
+table.add("QLinearAveragePool", _one(_channels_first(_standard("AveragePool"))))
+table.add("QLinearGlobalAveragePool", _one(_channels_first(_standard("GlobalAveragePool"))))
 
 
 @table("QLinearConcat")
