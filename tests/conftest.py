@@ -28,7 +28,7 @@ from tests.support import sampling
 
 HERE = Path(__file__).parent
 EXHAUSTIVE = 3000  # seconds that a test marked `full` or `real` may take
-# The folders whose tests are quick, beside the files of this one, and what is not quick of both.
+# The folders whose tests are quick, beside the files of this one, but for those in `slow.txt`.
 QUICK = (
     "analysis/",
     "architecture/",
@@ -42,27 +42,6 @@ QUICK = (
     "parser/",
     "te/",
     "transform/",
-)
-SLOW = (
-    "docs/test_onnx_page.py",
-    "op/signal/test_fourier_loops.py",
-    "op/test_against_oracles.py",
-    "op/test_every_compute.py",
-    "op/test_every_kernel.py",
-    "op/test_every_op.py",
-    "op/test_every_size.py",
-    "op/test_hostile_sizes.py",
-    "op/test_relations_properties.py",
-    "parser/test_fuzz.py",
-    "te/test_legalize.py",
-    "te/test_math.py",
-    "te/test_narrow.py",
-    "test_depth.py",
-    "test_examples.py",
-    "test_pipeline.py",
-    "test_properties.py",
-    "test_readme.py",
-    "transform/test_every_pass.py",
 )
 
 settings.register_profile(
@@ -118,10 +97,16 @@ def _is_full(config: pytest.Config) -> bool:
 
 
 @cache
+def _slow() -> set[str]:
+    """The files and tests that take too long for a quick run (`tools/slow_tests.py`)."""
+    return set((HERE / "slow.txt").read_text(encoding="utf-8").split())
+
+
+@cache
 def _is_quick(path: Path) -> bool:
     """Whether a file belongs to the quick tests, or some in a folder do."""
     name = path.relative_to(HERE).as_posix()
-    if name in SLOW:
+    if name in _slow():
         return False
     beside = path.parent == HERE and path.is_file()
     return beside or any(name.startswith(part) or part.startswith(name) for part in QUICK)
@@ -147,7 +132,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         exhaustive = item.get_closest_marker("full") or item.get_closest_marker("real")
         if exhaustive and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(EXHAUSTIVE))
-        if not exhaustive and not item.get_closest_marker("slow") and _is_quick(item.path):
+        name = f"{item.path.relative_to(HERE).as_posix()}::{item.name.partition('[')[0]}"
+        if not exhaustive and name not in _slow() and _is_quick(item.path):
             item.add_marker("quick")
         if checked and item.get_closest_marker("out_of_range"):
             item.add_marker(pytest.mark.xfail(raises=EvaluationError, strict=True))

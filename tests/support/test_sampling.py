@@ -57,7 +57,6 @@ def test_one_of_many(number): pass
 @pytest.mark.full
 def test_much(): pass
 
-@pytest.mark.slow
 def test_long(): pass
 
 def test_short(): pass
@@ -70,6 +69,7 @@ def collected(tmp_path, *options):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text((ROOT / file).read_text())
     (tmp_path / "tests/test_made.py").write_text(TESTS)
+    (tmp_path / "tests/slow.txt").write_text("test_made.py::test_long\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
