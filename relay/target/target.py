@@ -28,7 +28,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from relay import settings
@@ -139,12 +138,7 @@ class Target(metaclass=_ByDescription):
         _entered.set((*_entered.get(), self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         _entered.set(_entered.get()[:-1])
 
     # --- machines people name

@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
 
 from relay import tree
 from relay.errors import PassError, did_you_mean
@@ -150,13 +149,8 @@ class Explanation(PassInstrument):
         self._contexts.append(context)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._contexts.pop().__exit__(kind, error, traceback)
+    def __exit__(self, *failure: object) -> None:
+        self._contexts.pop().__exit__(*failure)
 
     # --- as an instrument
 

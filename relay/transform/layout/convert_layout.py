@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import prod
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from relay.errors import Diagnostic, PassError, did_you_mean
@@ -68,12 +68,7 @@ class LayoutConfig:
         _entered.set((*_entered.get(), self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         _entered.set(_entered.get()[:-1])
 
     @staticmethod
