@@ -10,6 +10,7 @@ from relay.program.program import TensorSpec as Spec
 from relay.program.program import flatten
 from relay.program.verify import verify
 from relay.program.whole import lower_program
+from tests.support.sampling import deep
 
 
 class Lowering:
@@ -191,7 +192,7 @@ def test_types_defined_elsewhere_are_refused():
 
 
 def test_programs_are_as_deep_as_they_like():
-    depth = 3000
+    depth = deep(6000)
     body = "".join(f"if (%n == {i}) {{ {i} }} else {{ " for i in range(depth))
     program = program_of(f"def @main(%n: int32) -> int32 {{ {body} %n {'}' * depth} }}", level=0)
     assert len(program["main"].blocks) == 2 * depth + 1

@@ -102,6 +102,7 @@ def test_every_access_is_checked_when_asked_for() -> None:
     assert (outcome.results[0] == 13 * 200 * -3).all()
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
 def test_dynamic_batches_compile_to_word_loads(dtype: str) -> None:
     """Bytes under a mask were gathered one by one: minutes and gigabytes for LLVM."""

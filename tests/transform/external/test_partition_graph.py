@@ -20,6 +20,7 @@ from relay.transform import (
     MergeComposite,
     PartitionGraph,
 )
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 X = "%x: Tensor[(4), float32]"
@@ -315,9 +316,9 @@ def test_functions_of_others_stay():
 def test_many_regions_are_cut_in_linear_time():
     x = var()
     body = x
-    for _ in range(3000):
+    for _ in range(deep(3000)):
         body = relay.negative(end(relay.exp(relay.negative(begin(body)))))
-    assert len(foreign(PartitionGraph()(module_of(body, x)))) == 3000
+    assert len(foreign(PartitionGraph()(module_of(body, x)))) == deep(3000)
 
 
 @given(programs())

@@ -14,6 +14,7 @@ from relay.ir.compare import assert_structural_equal
 from relay.testing import assert_same_value
 from relay.testing.strategies import programs
 from relay.transform import InferType, PassContext, Sequential, ToBasicBlockNormalForm
+from tests.support.sampling import deep
 
 HEADER = '#[version = "0.0.5"]\n'
 
@@ -252,10 +253,10 @@ def test_a_deep_program_gets_its_normal_form():
     limit = sys.getrecursionlimit()
     x, c = relay.var("x", shape=(4,)), relay.var("c", "bool")
     value = x
-    for _ in range(5_000):
+    for _ in range(deep(5_000)):
         shared = relay.nn.relu(value)
         value = relay.If(c, relay.exp(shared), shared)
     mod = relay.IRModule.from_expr(relay.Function([x, c], value))
     after = normal_form(mod)["main"]
-    assert sum(isinstance(e, relay.Let) for e in tree.postorder(after)) == 5_000
+    assert sum(isinstance(e, relay.Let) for e in tree.postorder(after)) == deep(5_000)
     assert sys.getrecursionlimit() == limit
