@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, isfunction
 from types import MappingProxyType
 from typing import Any
 
 from relay.ir.attrs import Attrs
 from relay.ir.expr import Call, TupleWrapper
-from relay.op.opdef import get
+from relay.op.opdef import OpDef, get
 
 REQUIRED = Parameter.empty  # instead of a default
 
@@ -64,3 +64,13 @@ def unpacked(build: Callable[..., Call], outputs: int) -> Callable[..., TupleWra
         return TupleWrapper(build(*args, **keywords), outputs)
 
     return wrapped
+
+
+def exported(namespace: Mapping[str, Any]) -> list[str]:
+    """The names of the operators and of the functions that build calls, of a package."""
+    other = ("relay.op.building.helper", "relay.op.opdef", "relay.op.sample")
+    return sorted(
+        name
+        for name, value in namespace.items()
+        if isinstance(value, OpDef) or (isfunction(value) and value.__module__ not in other)
+    )
