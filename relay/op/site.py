@@ -3,7 +3,7 @@
 A relation is a function `Site -> Type | None`. It returns the type of the result, or None while it
 lacks information (the solver comes back later), or fails through the site, which knows the source
 position. It may also infer backwards: `site.assign(1, …)` gives the second argument a type,
-`site.result` is what is known of the result.
+`site.result` is the partially known type of the result.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Expr(ScalarFamily):
         raise RelayError("a scalar expression has no truth value while the kernel is built")
 
     def __repr__(self) -> str:
-        from relay.te.text import expression_text  # the printer stands above the nodes
+        from relay.te.text import expression_text  # the printer imports the nodes
 
         return expression_text(self)
 

@@ -54,7 +54,7 @@ class Statement(StatementFamily):
     family: ClassVar[type[Node]]
 
     def __repr__(self) -> str:
-        from relay.te.text import statement_text  # the printer stands above the nodes
+        from relay.te.text import statement_text  # the printer imports the nodes
 
         return statement_text(self)
 

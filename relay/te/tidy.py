@@ -212,7 +212,7 @@ def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
         case Store() | Prefetch() | Fail():
             return map_expressions(statement, simplify)
         case While():
-            return statement  # what it reads changes between iterations
+            return statement  # its operands change between iterations
         case _:
             below = []
             for part in tree.children(statement):

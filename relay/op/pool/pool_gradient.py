@@ -67,8 +67,8 @@ def max_pool_gradient(
         inside = pool_windows(np.ones((1, 1, *x.shape[2:]), bool), False, **known)
         flat = view.reshape(*view.shape[: x.ndim], prod(known["pool_size"]))
         there = np.broadcast_to(inside, view.shape).reshape(flat.shape)
-        greatest = flat.max(-1, keepdims=True)
-        hits = there & ((flat == greatest) | np.isnan(flat))
+        maximum = flat.max(-1, keepdims=True)
+        hits = there & ((flat == maximum) | np.isnan(flat))
         first = hits & (hits.cumsum(-1) == 1)
         return np.where(first, grad[..., None], x.dtype.type(0)).reshape(view.shape)
 

@@ -1,4 +1,4 @@
-"""Quantised networks: operators on quantized integers, as `relay.qnn`."""
+"""Quantized networks: operators on quantized integers, as `relay.qnn`."""
 
 from relay.op.qnn import op as op
 

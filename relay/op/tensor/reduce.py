@@ -173,11 +173,11 @@ def _total(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
     return te.any(value, axes) if scalars.is_truth(value) else te.sum(value, axes)
 
 
-def _greatest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+def _maximum(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
     return te.any(value, axes) if scalars.is_truth(value) else te.max(value, axes)
 
 
-def _smallest(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
+def _minimum(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
     return te.all(value, axes) if scalars.is_truth(value) else te.min(value, axes)
 
 
@@ -298,7 +298,7 @@ max_ = _define(
     _over_axes(
         lambda data, axes, keep: data.max(axes, keepdims=keep, initial=limits(data.dtype)[0])
     ),
-    _over(_greatest),
+    _over(_maximum),
     "float32",
     "uint8",
     "float16",
@@ -313,7 +313,7 @@ min_ = _define(
     _over_axes(
         lambda data, axes, keep: data.min(axes, keepdims=keep, initial=limits(data.dtype)[1])
     ),
-    _over(_smallest),
+    _over(_minimum),
     "float32",
     "int64",
     "bool",

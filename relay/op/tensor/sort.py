@@ -1,6 +1,6 @@
 """sort, argsort and topk.
 
-Sorting is stable, also in descending order. NaN counts as the greatest value.
+Sorting is stable, also in descending order. NaN counts as the largest value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from relay.op.tensor.sort_loops import first_positions, sort_key, sort_positions
 @attrs
 class SortAttrs(Attrs):
     """axis: the axis to sort along
-    is_ascend: from the smallest to the greatest
+    is_ascend: from the smallest to the largest
     dtype: not used; the element type is that of data
     """
 
@@ -38,7 +38,7 @@ class SortAttrs(Attrs):
 @attrs
 class ArgsortAttrs(Attrs):
     """axis: the axis to sort along
-    is_ascend: from the smallest to the greatest
+    is_ascend: from the smallest to the largest
     dtype: the element type of the positions; None is int32
     """
 
@@ -114,7 +114,7 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
 
 SORT = define(
     "sort",
-    doc="data sorted along an axis; NaN counts as the greatest.",
+    doc="data sorted along an axis; NaN counts as the largest.",
     arguments=[("data", "the input")],
     attrs=SortAttrs,
     relation=_sort_type,
@@ -179,7 +179,7 @@ class TopkAttrs(Attrs):
     """k: the number of elements; less than 1 is all
     axis: the axis to select along
     ret_type: a tuple of values and indices, or one of them
-    is_ascend: the smallest, instead of the greatest
+    is_ascend: the smallest, instead of the largest
     dtype: the element type of the positions; None is int32
     """
 
@@ -256,7 +256,7 @@ def topk(
     is_ascend: bool = False,
     dtype: str = "int32",
 ) -> Call | TupleWrapper:
-    """The `k` greatest (or smallest) elements, sorted, and their positions; `k` may be a scalar
+    """The `k` largest (or smallest) elements, sorted, and their positions; `k` may be a scalar
     tensor."""
     keywords = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
     if is_known(k):
@@ -268,7 +268,7 @@ def topk(
 
 TOPK = define(
     "topk",
-    doc="The k greatest, or smallest, elements along an axis, sorted, and their positions.",
+    doc="The k largest, or smallest, elements along an axis, sorted, and their positions.",
     arguments=[("data", "the input")],
     attrs=TopkAttrs,
     relation=_topk_type,

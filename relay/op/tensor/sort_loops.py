@@ -17,7 +17,7 @@ _MANY = 256  # elements from which radix sort is faster than merge sort
 
 
 def sort_key(value: te.Expr, descending: bool = False) -> te.Expr:
-    """The unsigned key of a value: -0.0 equals 0.0, NaN is the greatest and equals NaN."""
+    """The unsigned key of a value: -0.0 equals 0.0, NaN is the largest and equals NaN."""
     if dtypes.is_float(value.dtype):
         key = _float_key(value)
     elif value.dtype in dtypes.SIGNED:

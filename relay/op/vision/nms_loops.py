@@ -13,7 +13,7 @@ from relay.op.vision.box_loops import At, Box, best_boxes, by_score, corners
 
 
 def exact(value: te.Expr) -> te.Expr:
-    """A float to be compared with one of another type."""
+    """A float converted for comparison with one of another type."""
     return te.cast(value, "float64")
 
 
@@ -131,9 +131,9 @@ def _kept_in_classes(
     suppresses: At,
     most: te.Expr,
 ) -> tuple[te.Buffer, te.Buffer]:
-    """The boxes to keep in each class of each image, the best ones first, and how many there are.
+    """The kept boxes of each class and image in descending order of score, and their numbers.
 
-    `score(image, class)(box)` is a score, `good(score)` says whether it is enough.
+    `score(image, class)(box)` is a score, `good(score)` whether it passes the threshold.
     """
     batch, count, _ = boxes.shape
     kept = b.local("int64", (batch, classes, count), "kept")

@@ -61,9 +61,9 @@ def _yolo_reorg_elements(data: te.Tensor, stride: int, out: te.Spec) -> te.Tenso
 
 yolo_reorg = define(
     "vision.yolo_reorg",
-    doc="The elements of data, read as images of channels / stride² channels that are stride times "
-    "as high and wide, with their blocks taken apart into channels; and those elements read again "
-    "as stride² times the channels. It is what Darknet does, and not `nn.space_to_depth`.",
+    doc="The reorg layer of Darknet: data read as (n, c / stride², h * stride, w * stride), with "
+    "its stride x stride blocks moved to channels, and the elements read as (n, c * stride², h / "
+    "stride, w / stride). It differs from `nn.space_to_depth`.",
     arguments=[("data", "images")],
     attrs=YoloReorgAttrs,
     relation=_yolo_reorg_type,

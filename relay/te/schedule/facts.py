@@ -1,4 +1,4 @@
-"""What schedules ask of a stage: how large it is, how it reads memory, what it costs."""
+"""Properties of a stage that schedules depend on: size, memory access, cost."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from relay.te.expr import INDEX, Binary, Call, Const, Expr, Read, Var, substitut
 from relay.te.schedule import Loop, Schedule, Stage, fuse
 from relay.te.simplify import Simplifier
 
-_EXPENSIVE = 12  # steps of a function of mathematics, in vector operations
+_EXPENSIVE = 12  # the cost of an elementary function, in vector operations
 
 
 def extents(sizes: Iterable[Expr]) -> list[int]:
-    """Sizes as numbers; those known at run time only are taken for large."""
+    """Sizes as numbers; dynamic ones are assumed to be large."""
     return [int(size.value) if isinstance(size, Const) else 1024 for size in sizes]
 
 
 def count(loop: Loop) -> int:
-    """How often a loop turns, by the same rule."""
+    """The iterations of a loop; a dynamic number is assumed to be large."""
     return extents([loop.extent])[0]
 
 
 def points(stage: Stage) -> int:
-    """How many times the body of a stage is computed."""
+    """The number of iterations of a stage."""
     op = stage.computation
     sizes = [axis.extent for axis in (*op.axes, *op.reduction_axes)]
     return prod(extents(sizes))
 
 
 def touched(stage: Stage) -> int:
-    """How many elements a stage reads and writes, at least."""
+    """A lower bound of the elements that a stage reads and writes."""
     return sum(prod(extents(tensor.shape)) for tensor in (*stage.inputs, *stage.tensors))
 
 
 def result_bytes(stage: Stage) -> int:
-    """How much a stage writes at least: a size that only a run knows may be 1."""
+    """A lower bound of the elements that a stage writes; a dynamic size counts as 1."""
     return sum(
         prod(int(size.value) for size in one.shape if isinstance(size, Const)) * _bytes(one.dtype)
         for one in stage.tensors
@@ -49,13 +49,13 @@ def elements(stage: Stage) -> int:
 
 
 def bodies(stage: Stage) -> tuple[Expr, ...]:
-    """What is computed for one point, over axes."""
+    """The expressions computed per point of the axes."""
     op = stage.computation
     return op.reduction.values if op.reduction is not None else op.bodies
 
 
 def cost(stage: Stage) -> int:
-    """Elementary steps for one point."""
+    """The number of elementary operations per point."""
     seen: set[int] = set()
     total = 0
     for body in bodies(stage):
@@ -71,7 +71,7 @@ def cost(stage: Stage) -> int:
 
 
 def is_expensive(stage: Stage) -> bool:
-    """Whether computing an element again costs more than keeping it."""
+    """Whether recomputing an element costs more than storing it."""
     for body in bodies(stage):
         for part in tree.postorder(body):
             if isinstance(part, Call):
@@ -87,7 +87,7 @@ def is_expensive(stage: Stage) -> bool:
 
 
 def lanes(stage: Stage, vector_bits: int) -> int:
-    """How many elements a vector holds, by the widest type that is computed with."""
+    """The number of vector lanes, by the widest type of the computation."""
     widest = 1
     for body in bodies(stage):
         for part in tree.postorder(body):
@@ -104,7 +104,7 @@ def _bytes(dtype: str) -> int:
 
 
 def simplifier(stage: Stage) -> Simplifier:
-    """Knows the loops of a stage."""
+    """Simplification with the ranges of the loops of a stage."""
     found = Simplifier()
     for loop in stage.loops:
         found.bind(loop.var, loop.extent)
@@ -122,7 +122,7 @@ def reads(stage: Stage) -> list[Read]:
 
 
 def bare_variables(stage: Stage) -> set[Var]:
-    """The loop variables that are computed with, and not only read at."""
+    """The loop variables used in arithmetic, not only in indices."""
     found: set[Var] = set()
     for body in bodies(stage):
         whole = substitute(body, stage.values)
@@ -137,8 +137,8 @@ def bare_variables(stage: Stage) -> set[Var]:
 
 
 def collapse(s: Schedule, stage: str, apart: str = "") -> Schedule:
-    """Loops that walk memory as one, as one loop; those that reduce stay, and loop `apart` is not
-    joined to what is outside it.
+    """Fuse loops that access memory contiguously; reductions stay, and loop `apart` is not fused
+    with outer loops.
 
     for c: for h: for w: y[c, h, w] = x[c, h, w] + b[c]   ->   for c: for hw: …
     """
@@ -167,8 +167,7 @@ def collapse(s: Schedule, stage: str, apart: str = "") -> Schedule:
 
 
 def _collapsed_later(s: Schedule, stage: str, outer: Loop, inner: Loop) -> Schedule:
-    """Two loops as one, where one of them ends where only a run knows, if then every read walks
-    memory evenly."""
+    """Fuse two loops, one of dynamic extent, if every read is then contiguous."""
     joined = fuse(s, stage, outer.name, inner.name)
     found = joined[stage]
     position = next(i for i, loop in enumerate(s[stage].loops) if loop is outer)
@@ -178,7 +177,7 @@ def _collapsed_later(s: Schedule, stage: str, outer: Loop, inner: Loop) -> Sched
 
 
 def arithmetic(stage: Stage) -> int:
-    """Operations on numbers for one point: what people count as flops."""
+    """Arithmetic operations per point (flops)."""
     count = 0 if stage.computation.reduction is None else len(bodies(stage))
     for body in bodies(stage):
         for part in tree.postorder(body):

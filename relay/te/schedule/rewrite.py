@@ -1,4 +1,4 @@
-"""Primitives that change definitions: of a stage, or of what its readers read."""
+"""Primitives that change the definition of a stage, or how its readers use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a random program may contain."""
+"""The features that a random program may use."""
 
 from __future__ import annotations
 
