@@ -56,7 +56,7 @@ class Form:
         if names == self.names:
             return self
         new = dict(zip(self.names, names, strict=True))
-        return Form(names, spelled((new[letter], size) for letter, size in self.layout.axes))
+        return Form(names, layout_text((new[letter], size) for letter, size in self.layout.axes))
 
     def places(self, axis: int) -> list[int]:
         """The positions of the parts of an axis now, outermost first."""
@@ -74,7 +74,7 @@ class Form:
         """The form without these axes."""
         gone = {self.names[axis] for axis in axes}
         kept = "".join(name for name in self.names if name not in gone)
-        return Form(kept, spelled(part for part in self.layout.axes if part[0] not in gone))
+        return Form(kept, layout_text(part for part in self.layout.axes if part[0] not in gone))
 
     def fits(self, ty: TensorType) -> bool:
         """Whether the blocks divide the extents of the original type."""
@@ -89,18 +89,18 @@ def divides(block: int, extent: Dim) -> bool:
     return isinstance(extent, int) and extent % block == 0
 
 
-def spelled(axes: object) -> str:
+def layout_text(axes: object) -> str:
     """The text of a layout of (letter, block size or 0)."""
     return "".join(f"{size}{letter.lower()}" if size else letter for letter, size in axes)  # type: ignore[attr-defined]
 
 
-def is_whole(text: str) -> bool:
+def is_unblocked(text: str) -> bool:
     """Whether a layout has no blocked axis."""
     found = parse_layout(text)
     return found is not None and found.letters == text
 
 
-def relaid(data: Expr, source: str, target: str) -> Expr:
+def transform_layout(data: Expr, source: str, target: str) -> Expr:
     """Transform `data` from layout `source` to `target`, merging consecutive transforms."""
     while source != target:
         if not (
@@ -128,14 +128,14 @@ def _followed_back(first: str, second: str, letters: str) -> str | None:
         return None
     if len(set(new.values())) < len(new):
         return None
-    return spelled((new[letter], size) for letter, size in read_layout(first).axes)
+    return layout_text((new[letter], size) for letter, size in read_layout(first).axes)
 
 
 # --- rules --------------------------------------------------------------------------------------
 
 # The form of a value: None is its original layout; a tuple of forms is that of a tuple.
 Forms: TypeAlias = Form | tuple[Form | None, ...] | None
-Laid: TypeAlias = tuple[Expr, Forms]
+Rewritten: TypeAlias = tuple[Expr, Forms]
 
 
 @frozen
@@ -174,7 +174,7 @@ class LayoutSite:
         return changed(self.call, args, **changes)
 
 
-LayoutRule = Callable[[LayoutSite], Laid | None]
+LayoutRule = Callable[[LayoutSite], Rewritten | None]
 
 
 def changed(call: Call, args: Sequence[Expr], **changes: Any) -> Call:

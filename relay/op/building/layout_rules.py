@@ -21,12 +21,12 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, TupleType
 from relay.op.building.layout_form import (
     Form,
-    Laid,
     LayoutRule,
     LayoutSite,
+    Rewritten,
     divides,
-    is_whole,
-    relaid,
+    is_unblocked,
+    transform_layout,
 )
 from relay.op.opdef import FusionKind, OpDef, get
 
@@ -41,7 +41,7 @@ def rule_of(op: OpDef) -> LayoutRule | None:
 # --- elementwise -------------------------------------------------------------------------------
 
 
-def elementwise(site: LayoutSite) -> Laid | None:
+def elementwise(site: LayoutSite) -> Rewritten | None:
     """Adopt the form of the first argument of the shape of the result; the others follow."""
     out = site.out
     if not isinstance(out, TensorType):
@@ -82,7 +82,7 @@ def stretched(site: LayoutSite, index: int, form: Form, shape: Sequence[Dim]) ->
     if cut:
         plain = get("squeeze")(plain, axis=[axis - axes[0] for axis in sorted(cut)])
     own = Form(form.names, form.text).without(set(range(len(shape))) - set(kept))
-    result = relaid(plain, own.names, own.text)
+    result = transform_layout(plain, own.names, own.text)
     return _with_ones(result, [letter in own.names for letter, _ in form.layout.axes])
 
 
@@ -107,7 +107,7 @@ def _with_ones(data: Expr, present: Sequence[bool]) -> Expr:
     return data
 
 
-def bias_add(site: LayoutSite) -> Laid | None:
+def bias_add(site: LayoutSite) -> Rewritten | None:
     """Renumber the axis; a bias along a blocked axis is added as a tensor."""
     form = site.data()
     if form is None:
@@ -116,7 +116,7 @@ def bias_add(site: LayoutSite) -> Laid | None:
     if form.block(axis) == 1:
         return site.again([site.take(0, form), *site.rest()], axis=form.place(axis)), form
     own = form.without(set(range(len(form.names))) - {axis})
-    bias = relaid(site.take(1, None), own.names, own.text)
+    bias = transform_layout(site.take(1, None), own.names, own.text)
     letter = form.names[axis]
     bias = _with_ones(bias, [name == letter for name, _ in form.layout.axes])
     return site.take(0, form) + bias, form
@@ -129,7 +129,7 @@ def along_axis(results: int = 1, batch_first: bool = False) -> LayoutRule:
     """Operators along `axis`, which must not be blocked, with vectors for it; with `batch_first`,
     the first axis must stay first."""
 
-    def rule(site: LayoutSite) -> Laid | None:
+    def rule(site: LayoutSite) -> Rewritten | None:
         form = site.data()
         if form is None:
             return None
@@ -142,7 +142,7 @@ def along_axis(results: int = 1, batch_first: bool = False) -> LayoutRule:
     return rule
 
 
-def scaled(site: LayoutSite) -> Laid | None:
+def scaled(site: LayoutSite) -> Rewritten | None:
     """Scales and offsets per axis, which must not be blocked, or per tensor."""
     form = site.data()
     if form is None:
@@ -157,7 +157,7 @@ def scaled(site: LayoutSite) -> Laid | None:
 def same_form(results: int = 1) -> LayoutRule:
     """Operators without axis attributes, with `results` tensors in the form of the data."""
 
-    def rule(site: LayoutSite) -> Laid | None:
+    def rule(site: LayoutSite) -> Rewritten | None:
         form = site.data()
         if form is None:
             return None
@@ -178,7 +178,7 @@ def _places(form: Form, axes: set[int]) -> list[int]:
     return sorted(place for axis in axes for place in form.places(axis))
 
 
-def reduction(site: LayoutSite) -> Laid | None:
+def reduction(site: LayoutSite) -> Rewritten | None:
     """Reduce all parts of an axis."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -191,7 +191,7 @@ def reduction(site: LayoutSite) -> Laid | None:
     return call, None if result.is_plain else result
 
 
-def position(site: LayoutSite) -> Laid | None:
+def position(site: LayoutSite) -> Rewritten | None:
     """Positions along one axis, which must not be blocked."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -200,7 +200,7 @@ def position(site: LayoutSite) -> Laid | None:
     return reduction(site) if len(axes) == 1 and form.block(*axes) == 1 else None
 
 
-def l2_normalize(site: LayoutSite) -> Laid | None:
+def l2_normalize(site: LayoutSite) -> Rewritten | None:
     form = site.data()
     if form is None:
         return None
@@ -211,7 +211,7 @@ def l2_normalize(site: LayoutSite) -> Laid | None:
 # --- concatenation, slices, padding -------------------------------------------------------------
 
 
-def concatenate(site: LayoutSite) -> Laid | None:
+def concatenate(site: LayoutSite) -> Rewritten | None:
     """Adopt the form of most elements, if its blocks divide the extents of all fields."""
     forms = site.forms[0]
     ty = site.call.args[0].ty
@@ -237,7 +237,7 @@ def _elements(forms: Sequence[Form | None], fields: Sequence[TensorType], form: 
     )
 
 
-def split(site: LayoutSite) -> Laid | None:
+def split(site: LayoutSite) -> Rewritten | None:
     """Split between blocks."""
     form, out = site.data(), site.out
     if form is None or not isinstance(out, TupleType):
@@ -254,7 +254,7 @@ def split(site: LayoutSite) -> Laid | None:
     return call, (form,) * len(out.fields)
 
 
-def strided_slice(site: LayoutSite) -> Laid | None:
+def strided_slice(site: LayoutSite) -> Rewritten | None:
     """Slice blocked axes between blocks."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -291,7 +291,7 @@ def strided_slice(site: LayoutSite) -> Laid | None:
     return site.again([site.take(0, form)], **changes), form
 
 
-def pad(site: LayoutSite) -> Laid | None:
+def pad(site: LayoutSite) -> Rewritten | None:
     """Pad blocked axes by whole blocks of a constant, others freely."""
     form, known = site.data(), site.attrs
     if form is None:
@@ -311,7 +311,7 @@ def pad(site: LayoutSite) -> Laid | None:
 # --- permutations of axes ----------------------------------------------------------------------
 
 
-def transpose(site: LayoutSite) -> Laid | None:
+def transpose(site: LayoutSite) -> Rewritten | None:
     """Rename the axes instead of moving data."""
     form = site.data()
     if form is None:
@@ -322,23 +322,23 @@ def transpose(site: LayoutSite) -> Laid | None:
     return _reordered(site, form, "".join(form.names[axis] for axis in order))
 
 
-def layout_transform(site: LayoutSite) -> Laid | None:
+def layout_transform(site: LayoutSite) -> Rewritten | None:
     """Rename the axes, unless the target is blocked: then transform from the current layout."""
     form, known = site.data(), site.attrs
-    if form is None or not is_whole(known.src_layout):
+    if form is None or not is_unblocked(known.src_layout):
         return None
     form = form.renamed(known.src_layout)
-    if not is_whole(known.dst_layout):
-        return relaid(site.take(0, form), form.text, known.dst_layout), None
+    if not is_unblocked(known.dst_layout):
+        return transform_layout(site.take(0, form), form.text, known.dst_layout), None
     return _reordered(site, form, known.dst_layout)
 
 
-def _reordered(site: LayoutSite, form: Form, names: str) -> Laid:
+def _reordered(site: LayoutSite, form: Form, names: str) -> Rewritten:
     result = Form(names, form.text)
     return site.take(0, form), None if result.is_plain else result
 
 
-def squeeze(site: LayoutSite) -> Laid | None:
+def squeeze(site: LayoutSite) -> Rewritten | None:
     form = site.data()
     if form is None:
         return None
@@ -362,7 +362,7 @@ def squeeze(site: LayoutSite) -> Laid | None:
 
 
 @frozen
-class Spelled:
+class LayoutAttributes:
     """The rule of an operator with layout attributes for its arguments and its result.
 
     An argument without one (None) has no layout. The result has that of `result`, or if it is empty
@@ -383,12 +383,12 @@ class Spelled:
         assert found[0] is not None
         return found, out or found[0]
 
-    def __call__(self, site: LayoutSite) -> Laid | None:
+    def __call__(self, site: LayoutSite) -> Rewritten | None:
         form = site.data()
         (layout, *_), out = self.layouts(site.call)
         if self.blocks is None or form is None:
             return None
-        if layout is None or out != layout or not is_whole(layout):
+        if layout is None or out != layout or not is_unblocked(layout):
             return None
         form = form.renamed(layout)
         if any(size and letter not in self.blocks for letter, size in form.layout.axes):
@@ -399,7 +399,7 @@ class Spelled:
         return site.again([site.take(0, form), *site.rest()], **changes), form
 
 
-CONVOLUTION = Spelled(("data_layout", "kernel_layout"), "out_layout")
-POOL = Spelled(("layout",), "out_layout", blocks="C")  # channels are independent
-IMAGE = Spelled(("layout",), blocks="C")
-WHOLE_IMAGE = Spelled(("layout",), blocks="")  # channels are counted
+CONVOLUTION = LayoutAttributes(("data_layout", "kernel_layout"), "out_layout")
+POOL = LayoutAttributes(("layout",), "out_layout", blocks="C")  # channels are independent
+IMAGE = LayoutAttributes(("layout",), blocks="C")
+WHOLE_IMAGE = LayoutAttributes(("layout",), blocks="")  # channels are counted

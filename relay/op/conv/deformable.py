@@ -14,7 +14,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.types import Type
 from relay.op.building.helper import helper
-from relay.op.building.layout_rules import Spelled
+from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.layouts import (
     blocked,
     blocked_shape,
@@ -249,7 +249,7 @@ DEFORMABLE_CONV2D = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=Spelled(("data_layout", "data_layout", "kernel_layout"), "out_layout"),
+    layout=LayoutAttributes(("data_layout", "data_layout", "kernel_layout"), "out_layout"),
     precision=Precision.ALWAYS,
     helper=deformable_conv2d,
     samples=[
@@ -289,7 +289,9 @@ modulated_deformable_conv2d = define(
     reference=_deformable,
     compute=_deformable_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=Spelled(("data_layout", "data_layout", "kernel_layout", "data_layout"), "out_layout"),
+    layout=LayoutAttributes(
+        ("data_layout", "data_layout", "kernel_layout", "data_layout"), "out_layout"
+    ),
     precision=Precision.ALWAYS,
     samples=[
         sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),

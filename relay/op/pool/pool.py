@@ -148,7 +148,7 @@ def pooled_type(site: Site, spatial: str, index: int) -> TensorType | None:
 # --- the references ----------------------------------------------------------------------------
 
 
-def with_whole_axes(
+def on_unblocked(
     data: np.ndarray, layout: str, out_layout: str, pool: Callable[[np.ndarray], Any]
 ) -> Any:
     """The result of `pool` on data in the layout (n, c, x…)."""
@@ -189,7 +189,7 @@ def counted(extents: Sequence[int], count_include_pad: bool, **known: Any) -> An
 def max_pool(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
     """The maximum of each window; the lowest value for a window outside of data."""
     lowest = limits(data.dtype)[0]
-    return with_whole_axes(
+    return on_unblocked(
         data,
         layout,
         out_layout,
@@ -208,7 +208,7 @@ def avg_pool(
         count = counted(x.shape[2:], count_include_pad, **known)
         return divide(total, count.astype(exact.dtype)).astype(x.dtype)
 
-    return with_whole_axes(data, layout, out_layout, mean)
+    return on_unblocked(data, layout, out_layout, mean)
 
 
 # --- the operators -----------------------------------------------------------------------------

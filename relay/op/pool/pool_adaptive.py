@@ -19,7 +19,7 @@ from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
-from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, SPATIAL, with_whole_axes
+from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, SPATIAL, on_unblocked
 from relay.op.site import NUMERIC, Relation, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def adaptive_max_pool(
             x, output_size or x.shape[2:], lambda part, axis: part.max(axis, initial=lowest)
         )
 
-    return with_whole_axes(data, layout, out_layout, pool)
+    return on_unblocked(data, layout, out_layout, pool)
 
 
 def adaptive_avg_pool(
@@ -163,7 +163,7 @@ def adaptive_avg_pool(
         )
         return divide(total, count).astype(x.dtype)
 
-    return with_whole_axes(data, layout, out_layout, pool)
+    return on_unblocked(data, layout, out_layout, pool)
 
 
 def global_max_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:

@@ -16,9 +16,9 @@ from relay.op.pool.pool import (
     MaxPool2DAttrs,
     MaxPool3DAttrs,
     PoolAttrs,
+    on_unblocked,
     pool_windows,
     pooled_type,
-    with_whole_axes,
 )
 from relay.op.site import NUMERIC, Relation, Site
 
@@ -49,7 +49,7 @@ def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: 
         found = np.take_along_axis(where, first, -1)
         return np.where(hits.any(-1), found[..., 0], -1)
 
-    return with_whole_axes(data, layout, out_layout, pool)
+    return on_unblocked(data, layout, out_layout, pool)
 
 
 def _define(count: int, spatial: str, attrs: type[PoolAttrs], samples: list[Sample]) -> OpDef:

@@ -19,9 +19,9 @@ from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
     AvgPool2DAttrs,
     counted,
+    on_unblocked,
     pool_windows,
     pooled_type,
-    with_whole_axes,
 )
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centered, saturated, scaled
@@ -77,7 +77,7 @@ def _avg_pool2d(
             return convert(whole.astype(np.float64) + new_zero_point, x.dtype.name)[0]
         return saturated(scaled(total, factor) + new_zero_point, x.dtype.name)
 
-    return with_whole_axes(data, layout, out_layout, mean)
+    return on_unblocked(data, layout, out_layout, mean)
 
 
 def _avg_pool2d_compute(

@@ -35,8 +35,8 @@ from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
-from relay.op.building.layout_form import Form, changed, is_whole
-from relay.op.building.layout_rules import Spelled
+from relay.op.building.layout_form import Form, changed, is_unblocked
+from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.layouts import parse_layout, spatial_axes
 from relay.op.opdef import OpDef, records
 from relay.transform.base import FunctionPass
@@ -130,7 +130,7 @@ class _Conversion:
         assert isinstance(op, OpDef)
         if op.name not in self.wanted:
             return None
-        spelling = op.layout if isinstance(op.layout, Spelled) else None
+        spelling = op.layout if isinstance(op.layout, LayoutAttributes) else None
         if spelling is not None and "kernel_layout" in spelling.arguments:
             self.convolutions += 1
             if self.convolutions - 1 in self.skipped:
@@ -142,7 +142,7 @@ class _Conversion:
         if op.name == NORMALIZATION:
             return normalized(call, layouts[0])
         if spelling is None:
-            known = [one.name for one in records() if isinstance(one.layout, Spelled)]
+            known = [one.name for one in records() if isinstance(one.layout, LayoutAttributes)]
             hint = did_you_mean(op.name, known) or f"give it the attribute {ATTRIBUTE}"
             _refuse("nothing is known about the layouts of an operator", None, op.name, hint)
         return converted(call, spelling, layouts)
@@ -154,7 +154,7 @@ def _answer(op: OpDef, given: object) -> Expr | None:
     _refuse(f"{ATTRIBUTE} of `{op.name}` gives a call or None", "relay.Call", repr(given))
 
 
-def converted(call: Call, spelling: Spelled, layouts: Sequence[str]) -> Call | None:
+def converted(call: Call, spelling: LayoutAttributes, layouts: Sequence[str]) -> Call | None:
     """The call with its attributes saying these layouts; None where that changes nothing, or the
     tensors do not fall into the blocks."""
     before, out = spelling.layouts(call)
@@ -190,7 +190,7 @@ def normalized(call: Call, layout: str) -> Call | None:
         return None
     _require_letters(call, "data", before, layout)
     usual = channels_first_and_last(len(before))
-    if not is_whole(layout) or layout == before:
+    if not is_unblocked(layout) or layout == before:
         return None
     if layout not in usual:
         _refuse(
@@ -204,7 +204,9 @@ def _fits(ty: Type | None, source: str | None, target: str | None) -> bool:
     if source is None or target is None or source == target:
         return True
     # of other blocks, inference sees whether they fit
-    return not is_whole(source) or (isinstance(ty, TensorType) and Form(source, target).fits(ty))
+    return not is_unblocked(source) or (
+        isinstance(ty, TensorType) and Form(source, target).fits(ty)
+    )
 
 
 def _require_letters(call: Call, name: str, source: str, target: str) -> None:

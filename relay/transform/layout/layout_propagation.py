@@ -38,7 +38,14 @@ from relay.ir.expr import (
 from relay.ir.function_attrs import is_opaque
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType, TupleType
-from relay.op.building.layout_form import Form, Forms, Laid, LayoutSite, is_whole, relaid
+from relay.op.building.layout_form import (
+    Form,
+    Forms,
+    LayoutSite,
+    Rewritten,
+    is_unblocked,
+    transform_layout,
+)
 from relay.op.building.layout_rules import rule_of
 from relay.op.opdef import OpDef
 from relay.transform.layout.layout_spelling import spelled_layouts
@@ -190,9 +197,9 @@ class _Propagation:
             assert not isinstance(form, tuple)
             names = now.names if form is None else form.names
             target = names if form is None else form.text
-            return relaid(held.expr, now.renamed(names).text, target)
+            return transform_layout(held.expr, now.renamed(names).text, target)
         if isinstance(form, Form):
-            return relaid(held.expr, form.names, form.text)
+            return transform_layout(held.expr, form.names, form.text)
         count = len(now or form or ())
         before, after = now or (None,) * count, form or (None,) * count
         fields = []
@@ -232,7 +239,7 @@ class _Propagation:
             return _Held(*laid)
         return _Held(self._over_plain_arguments(call, after))
 
-    def _laid_out(self, before: Call, after: Expr) -> Laid | None:
+    def _laid_out(self, before: Call, after: Expr) -> Rewritten | None:
         """A call that takes and gives layouts instead of one that took and gave others."""
         if not isinstance(after, Call) or len(after.args) != len(before.args):
             return None
@@ -246,17 +253,17 @@ class _Propagation:
                 args.append(self._over_plain_arguments(before, arg))
             elif source is None or target is None or source == target:
                 args.append(self._as_it_was(given))
-            elif is_whole(source):
+            elif is_unblocked(source):
                 args.append(self._in_form(self._now(given), Form(source, target)))
             else:
-                args.append(relaid(self._as_it_was(given), source, target))
+                args.append(transform_layout(self._as_it_was(given), source, target))
         call = tree.replace(after, args=tuple(args), span=after.span or before.span)
         out, form = old[1], Form(old[1], new[1])
         if form.is_plain:
             return call, None
         if isinstance(before.ty, TupleType):
             return call, (form, *[None] * (len(before.ty.fields) - 1))
-        return (call, form) if is_whole(out) else (relaid(call, new[1], out), None)
+        return (call, form) if is_unblocked(out) else (transform_layout(call, new[1], out), None)
 
     def _over_plain_arguments(self, call: Call, after: Expr) -> Expr:
         """`after`, written over the arguments of `call`, over these as they are now."""

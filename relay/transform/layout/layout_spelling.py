@@ -2,7 +2,7 @@
 
 nn.conv2d(%x, %w, data_layout="NHWC", kernel_layout="HWIO")   ->   %x: NHWC, %w: HWIO, result: NHWC
 
-The record of an operator says which attribute names the layout of which argument (`Spelled`).
+The record of an operator names the layout attribute of each argument (`LayoutAttributes`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from relay.ir.expr import Call
 from relay.ir.types import TensorType
-from relay.op.building.layout_rules import Spelled
+from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.opdef import OpDef
 
 # It names an axis, that of the channels, where others name a layout.
@@ -45,4 +45,4 @@ def spelled_layouts(call: Call) -> tuple[list[str | None], str] | None:
         text = normalized_layout(call)
         return None if text is None else ([text, *[None] * (len(call.args) - 1)], text)
     spelling = call.op.layout
-    return spelling.layouts(call) if isinstance(spelling, Spelled) else None
+    return spelling.layouts(call) if isinstance(spelling, LayoutAttributes) else None

@@ -23,7 +23,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr
 from relay.ir.types import TensorType
 from relay.nd import Weight
-from relay.op.building.layout_rules import Spelled
+from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.layouts import Layout, parse_layout
 from relay.op.facts import Trait
 from relay.op.opdef import FusionKind, OpDef
@@ -231,7 +231,7 @@ def _rule_of(op: OpDef) -> Rule | None:
         return None
     if op.fusion is FusionKind.COMM_REDUCE:
         return _reduced
-    if isinstance(op.layout, Spelled):
+    if isinstance(op.layout, LayoutAttributes):
         return _beside_windows if op.layout.blocks else None
     moves = Trait.MOVES in op.traits and op.fusion is not FusionKind.ELEMWISE
     return _same if op.fusion <= FusionKind.BROADCAST and not moves else None

@@ -3,7 +3,7 @@
 import relay
 from relay.ir.types import TensorType
 from relay.op import layout_transform
-from relay.op.building.layout_form import Form, is_whole, relaid
+from relay.op.building.layout_form import Form, is_unblocked, transform_layout
 
 
 def test_forms_that_do_the_same_are_equal_whatever_the_letters():
@@ -31,23 +31,23 @@ def test_blocks_must_come_out_even_in_extents_that_are_known():
 
 def test_transforms_in_a_row_are_one():
     x = relay.var("x", shape=(1, 8, 3, 3))
-    once = relaid(x, "NCHW", "NCHW4c")
-    assert relaid(x, "NCHW", "NCHW") is x
-    assert relaid(once, "NCHW4c", "NCHW") is x
-    twice = relaid(once, "NCHW4c", "NHWC")
+    once = transform_layout(x, "NCHW", "NCHW4c")
+    assert transform_layout(x, "NCHW", "NCHW") is x
+    assert transform_layout(once, "NCHW4c", "NCHW") is x
+    twice = transform_layout(once, "NCHW4c", "NHWC")
     assert twice.args[0] is x and twice.attrs.dst_layout == "NHWC"
 
 
 def test_letters_of_an_earlier_transform_may_differ():
     x = relay.var("x", shape=(8, 4, 3, 3))
     once = layout_transform(x, "OIHW", "HWIO")
-    assert relaid(once, "ABCD", "DCAB") is x
+    assert transform_layout(once, "ABCD", "DCAB") is x
     blocked = layout_transform(x, "OIHW", "OIHW4i")
-    assert relaid(blocked, "NCHW4c", "NCHW") is x
+    assert transform_layout(blocked, "NCHW4c", "NCHW") is x
     # the blocks are of another axis
-    assert relaid(blocked, "NCHW4n", "NCHW").args[0] is blocked
-    assert relaid(blocked, "NCHW2c", "NCHW").args[0] is blocked
+    assert transform_layout(blocked, "NCHW4n", "NCHW").args[0] is blocked
+    assert transform_layout(blocked, "NCHW2c", "NCHW").args[0] is blocked
 
 
 def test_whole_layouts_have_no_blocks():
-    assert is_whole("NCHW") and not is_whole("NCHW4c") and not is_whole("nchw")
+    assert is_unblocked("NCHW") and not is_unblocked("NCHW4c") and not is_unblocked("nchw")

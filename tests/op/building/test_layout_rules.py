@@ -5,7 +5,7 @@ import pytest
 
 import relay
 from relay.ir.expr import Call, op_names
-from relay.op.building.layout_rules import Spelled
+from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.opdef import get
 from relay.transform import ConvertLayout, InferType
 
@@ -163,7 +163,9 @@ def test_what_follows_a_convolution_means_the_same_in_every_layout(last):
 def test_every_rule_is_tried():
     text = "\n".join([*CASES, QUANTIZED])
     rules = {name: rule for name in op_names() if (rule := get(name).layout) is not None}
-    on_request = {n for n, r in rules.items() if isinstance(r, Spelled) and r.blocks is None}
+    on_request = {
+        n for n, r in rules.items() if isinstance(r, LayoutAttributes) and r.blocks is None
+    }
     more_axes = {name for name in rules if name.endswith(("1d", "3d"))}
     same_rule = {
         "fixed_point_multiply",

@@ -2,7 +2,7 @@
 
 import relay
 from relay.ir.expr import find_op, op_names
-from relay.op.building.layout_rules import Spelled
+from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.opdef import OpDef, get
 from relay.transform import InferType
 from relay.transform.layout.layout_spelling import spelled_layouts
@@ -33,7 +33,7 @@ LEFT = {
 
 def spellings():
     rules = {name: get(name).layout for name in op_names()}
-    return {name: rule for name, rule in rules.items() if isinstance(rule, Spelled)}
+    return {name: rule for name, rule in rules.items() if isinstance(rule, LayoutAttributes)}
 
 
 def test_every_operator_with_a_layout_says_so_or_is_left_on_purpose():
