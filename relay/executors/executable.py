@@ -22,14 +22,25 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relay import nd
+import numpy as np
+
+from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult
-from relay.executors.weights import Weights
+from relay.executors.weights import HasWeights
 from relay.immutable import frozen
 from relay.program.native import NativeProgram
-from relay.program.program import MAIN, Program
+from relay.program.program import (
+    MAIN,
+    Program,
+    Register,
+    ScalarSpec,
+    flatten,
+    spec_text,
+    unflatten,
+)
+from relay.target.kernel import TensorSpec
 from relay.target.target import Target
 
 if TYPE_CHECKING:
@@ -47,11 +58,10 @@ class Code:
     support: Mapping[str, bytes] = field(default_factory=dict, compare=False)
 
 
-class Executable(ABC):
+class Executable(HasWeights, ABC):
     """A compiled model. `weights` are the constants that come from outside, by name; `prepared`
     those that were computed from them already, if they were."""
 
-    _weights: Weights
     inputs: tuple[Any, ...]  # what it is called with, and what it gives: each has a name and a type
     outputs: tuple[Any, ...]
 
@@ -73,9 +83,24 @@ class Executable(ABC):
     def evaluate(self, *args: Any, **named: Any) -> Value:
         """The result as the interpreter gives it."""
 
-    @abstractmethod
     def example_inputs(self) -> tuple[Any, ...]:
-        """Inputs of the right types."""
+        """Inputs of the right types, where all of them are tensors of known sizes: normally
+        distributed floats, and zeros."""
+        main = self.program[MAIN]
+        chance = np.random.default_rng(0)
+
+        def example(register: Register) -> np.ndarray:
+            spec = main.registers[register]
+            shape = spec.shape if isinstance(spec, TensorSpec) else ()
+            static = tuple(size for size in shape if isinstance(size, int))
+            if not isinstance(spec, TensorSpec | ScalarSpec) or static != shape:
+                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
+            kind = dtypes.to_numpy(spec.dtype)
+            numbers = chance.standard_normal(static, np.float32)
+            return numbers.astype(kind) if dtypes.is_float(spec.dtype) else np.zeros(static, kind)
+
+        values = [param.value for param in main.params]
+        return tuple(unflatten(v, [example(leaf) for leaf in flatten(v)]) for v in values)
 
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The arguments of a call, one for each parameter."""
@@ -104,25 +129,6 @@ class Executable(ABC):
     def signature(self) -> str:
         """What it is called with, as text."""
         return ", ".join(map(str, self.inputs)) or "no inputs"
-
-    # --- weights
-
-    @property
-    def params(self) -> dict[str, nd.NDArray]:
-        """The weights it was made with, as far as it has them still."""
-        return {name: nd.NDArray(array) for name, array in self._weights.given.items()}
-
-    @property
-    def constants(self) -> dict[str, nd.NDArray]:
-        """What its kernels read: weights, laid out for them."""
-        arrays = self._weights.constants.arrays
-        return {name: nd.NDArray(array) for name, array in arrays.items()}
-
-    def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
-        """Change weights. Calls that run meanwhile end with those they began with."""
-        if not isinstance(params, Mapping | None):
-            raise refusal("weights are given by name", "a mapping", f"a {type(params).__name__}")
-        self._weights.change({**(params or {}), **named})
 
     # --- looking at it
 

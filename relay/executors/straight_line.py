@@ -167,20 +167,6 @@ class StraightLineExecutable(Executable):
             for kernel, seconds in zip(self._main.kernels, times, strict=True)
         )
 
-    def example_inputs(self) -> tuple[Any, ...]:
-        """Inputs of the right types: normally distributed floats, and zeros."""
-        chance = np.random.default_rng(0)
-        made = []
-        for wanted in self.inputs:
-            numbers = chance.standard_normal(wanted.shape, np.float32)
-            made.append(
-                numbers.astype(dtypes.to_numpy(wanted.dtype))
-                if dtypes.is_float(wanted.dtype)
-                else np.zeros(wanted.shape, dtypes.to_numpy(wanted.dtype))
-            )
-        structure = tuple(param.value for param in self.program[MAIN].params)
-        return tuple(unflatten(structure, made))
-
     @property
     def bound(self) -> BoundFunction:
         """`main` with its memory laid out."""

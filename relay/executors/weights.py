@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
+from relay import dtypes, nd
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
 from relay.executors.bound import BoundFunction, Constants
@@ -107,6 +107,31 @@ class Weights:
                 array = block
             found[name] = array
         return found
+
+
+class HasWeights:
+    """What an executable says about its weights."""
+
+    _weights: Weights
+
+    @property
+    def params(self) -> dict[str, nd.NDArray]:
+        """The weights it was made with, as far as it has them still."""
+        return {name: nd.NDArray(array) for name, array in self._weights.given.items()}
+
+    @property
+    def constants(self) -> dict[str, nd.NDArray]:
+        """What its kernels read: weights, laid out for them."""
+        arrays = self._weights.constants.arrays
+        return {name: nd.NDArray(array) for name, array in arrays.items()}
+
+    def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
+        """Change weights. Calls that run meanwhile end with those they began with."""
+        if not isinstance(params, Mapping | None):
+            found = f"a {type(params).__name__}"
+            message = Diagnostic("weights are given by name", expected="a mapping", found=found)
+            raise EvaluationError(message)
+        self._weights.change({**(params or {}), **named})
 
 
 def constants_read(function: Function) -> list[str]:

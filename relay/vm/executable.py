@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from relay import nd
 from relay.errors import RelayError
 from relay.executors.bound import BoundFunction
 from relay.executors.cores import default_threads
 from relay.executors.executable import Code
-from relay.executors.weights import Weights
+from relay.executors.weights import HasWeights, Weights
 from relay.files import as_path, replacing
 from relay.program.program import PREPARE, Function, Program, spec_text
 from relay.program.text import parse, to_text
@@ -66,7 +65,7 @@ def load_library(path: str | os.PathLike[str]) -> Library:
     return Library(Code(described(members[TARGET].decode()), objects))
 
 
-class Executable:
+class Executable(HasWeights):
     """A program, the code of its kernels and its weights.
 
     `weights` are the constants that come from outside, by name. `threads` is the most threads a
@@ -99,20 +98,6 @@ class Executable:
     def arrays(self) -> Mapping[str, np.ndarray]:
         """The constants of the program, by name."""
         return self._weights.constants.arrays
-
-    @property
-    def params(self) -> dict[str, nd.NDArray]:
-        """The weights it was made with."""
-        return {name: nd.NDArray(array) for name, array in self._weights.given.items()}
-
-    @property
-    def constants(self) -> dict[str, nd.NDArray]:
-        """The constants that its kernels read: weights in the layouts of the kernels."""
-        return {name: nd.NDArray(array) for name, array in self.arrays.items()}
-
-    def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
-        """Change weights."""
-        self._weights.change({**(params or {}), **named})
 
     # --- inspection
 

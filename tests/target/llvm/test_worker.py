@@ -1,4 +1,4 @@
-"""A process that compiles for another one: its frames, its errors, its end."""
+"""A process that compiles for another one: its errors, its end."""
 
 import io
 import json
@@ -14,23 +14,6 @@ from relay.target.llvm.compile import compile_module
 from relay.target.llvm.worker import CompileWorker, serve
 
 TEXT = "define i32 @answer() { ret i32 42 }"
-
-
-@pytest.mark.parametrize("data", [b"", b"x", bytes(100_000)])
-def test_a_frame_comes_back(data):
-    stream = io.BytesIO()
-    write_frame(stream, data)
-    stream.seek(0)
-    assert read_frame(stream) == data
-    with pytest.raises(EOFError):
-        read_frame(stream)
-
-
-def test_half_a_frame_is_the_end():
-    stream = io.BytesIO()
-    write_frame(stream, b"something")
-    with pytest.raises(EOFError):
-        read_frame(io.BytesIO(stream.getvalue()[:-1]))
 
 
 def test_the_serving_end_answers_until_nothing_more_comes():

@@ -16,21 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from relay import dtypes
 from relay.errors import VALUE, Diagnostic, EvaluationError, RelayError, with_value
 from relay.executors.arrays import plain, wrapper
 from relay.executors.bound import BoundFunction, Constants
-from relay.executors.executable import Code, Executable, expect_positive, refusal
+from relay.executors.executable import Code, Executable, expect_positive
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
 from relay.executors.weights import Weights
 from relay.extents import EXPECTED, filled
 from relay.immutable import frozen
 from relay.interpreter.values import Value
-from relay.lower.kernel import TensorSpec
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.program.native import workspace_name
-from relay.program.program import MAIN, Function, Program, ScalarSpec, spec_text
+from relay.program.program import MAIN, Function, Program, spec_text
 from relay.target.llvm import abi
 from relay.target.llvm.executable.program_function import ProgramFunction
 from relay.target.llvm.executable.style import VALUES, as_tensors, python_style
@@ -137,27 +135,6 @@ class WholeProgramExecutable(Executable):
             arrays = [current.arrays[name] for name in self._native.constants]
             self._objects = (current, ConstantObjects(arrays))
         return self._objects[1]
-
-    def example_inputs(self) -> tuple[Any, ...]:
-        """Inputs of the right types, where all of them are tensors of known sizes."""
-        chance = np.random.default_rng(0)
-        made = []
-        main = self.program[MAIN]
-        for param in main.params:
-            spec = _typed(main, param.value)
-            if not isinstance(spec, TensorSpec | ScalarSpec):
-                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
-            shape = spec.shape if isinstance(spec, TensorSpec) else ()
-            if any(not isinstance(size, int) for size in shape):
-                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
-            kind = dtypes.to_numpy(spec.dtype)
-            numbers = chance.standard_normal(tuple(map(int, shape)), np.float32)
-            made.append(
-                numbers.astype(kind)
-                if dtypes.is_float(spec.dtype)
-                else np.zeros(numbers.shape, kind)
-            )
-        return tuple(made)
 
     @property
     def options(self) -> dict[str, Any]:

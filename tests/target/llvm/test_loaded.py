@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from relay.errors import EvaluationError
+from tests.vm.conftest import machine as machine
 from tests.vm.programs import FAIL, TOTAL, TOTAL_CODE
 
 
