@@ -14,7 +14,7 @@ they run.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,10 +23,10 @@ from relay.cache.kernels import fingerprint, home
 from relay.cache.objects import key_of
 from relay.cache.store import Cache
 from relay.immutable import frozen
-from relay.ir.expr import Call, Constant, Syntax, find_op, op_names
+from relay.ir.expr import Call, Constant, Syntax
 from relay.ir.module import IRModule
 from relay.lower import stored
-from relay.op.opdef import OpDef
+from relay.op.opdef import OpDef, records
 from relay.op.tensor.index_checks import check_indices
 from relay.program.program import Program
 from relay.program.text import parse, to_text
@@ -104,21 +104,18 @@ def _places(module: IRModule) -> list[str]:
     return [str(node.span) for node in nodes if isinstance(node, Call) and node.op is check_indices]
 
 
-def _operators() -> Iterator[OpDef]:
-    return (op for name in op_names() if isinstance(op := find_op(name), OpDef))
-
-
 def _parts(op: OpDef) -> list[Any]:
-    """What an operator consists of, and what was attached to it."""
+    """The functions of an operator, and what was attached to it."""
     attached = [(key, value) for key, (_, value) in op.extras.items()]
-    return [op.relation, op.reference, op.compute, *(part for one in attached for part in one)]
+    own = [op.relation, op.reference, op.compute, op.sign, op.layout]
+    return [*own, *(part for one in attached for part in one)]
 
 
 def _usual_operators() -> bool:
     """Whether all operators are as this package has them, and not as someone else does."""
     return all(
         not callable(one) or home(one).partition(".")[0] in HOMES
-        for op in _operators()
+        for op in records()
         for one in _parts(op)
     )
 
@@ -126,13 +123,25 @@ def _usual_operators() -> bool:
 def _facts() -> list[tuple[Any, ...]]:
     """What may be set of an operator from outside; functions by their names."""
     return [
-        (op.name, int(op.fusion), op.stateful, [_name(one) for one in _parts(op)])
-        for op in _operators()
+        (
+            *(
+                op.name,
+                int(op.fusion),
+                op.stateful,
+                op.traits.value,
+                int(op.precision or 0),
+                op.cost,
+            ),
+            *(op.identity, op.row_reductions, op.repeatable),
+            *(other.name for other in (op.approximates, op.quantizes) if other is not None),
+            [_name(one) for one in _parts(op)],
+        )
+        for op in records()
     ]
 
 
 def _name(part: Any) -> str:
-    return f"{home(part)}.{getattr(part, '__qualname__', '')}" if callable(part) else repr(part)
+    return f"{home(part)}.{part.__qualname__}" if hasattr(part, "__qualname__") else repr(part)
 
 
 # --- as bytes

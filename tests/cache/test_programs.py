@@ -11,7 +11,8 @@ import relay
 from relay import driver
 from relay.cache import Cache
 from relay.cache.programs import MOST
-from relay.op.opdef import FusionKind, get, temporary_operators
+from relay.op.facts import Trait
+from relay.op.opdef import FusionKind, define, get, temporary_operators
 from relay.pipeline import whole_program
 from relay.target.target import Target
 from relay.transform import PassContext
@@ -136,6 +137,17 @@ def test_operators_that_others_change_are_not_trusted(cache):
             get("nn.relu").set_attr("Mine", fact)
             assert not is_found(cache)
     assert is_found(cache)
+
+
+@pytest.mark.parametrize("facts", [{"traits": Trait.MOVES}, {"cost": 2}, {"identity": 0.0}])
+def test_facts_of_operators_make_a_difference(cache, facts):
+    def is_found_with(**facts):
+        with temporary_operators():
+            define("my.add", doc="", relation=get("add").relation, **facts)
+            return is_found(cache)
+
+    assert not is_found_with() and is_found_with()
+    assert not is_found_with(**facts) and is_found_with(**facts)
 
 
 def test_without_a_folder_nothing_is_kept():
