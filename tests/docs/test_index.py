@@ -2,7 +2,6 @@
 
 import importlib
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -44,8 +43,11 @@ def is_found(name: str) -> bool:
     """Whether a dotted name is a module, or an attribute of one."""
     found = relay
     for index, part in enumerate(parts := name.split("."), start=1):
-        module = ".".join(parts[:index])
-        if not hasattr(found, part) and index > 1 and not find_spec(module):
-            return False
-        found = getattr(found, part, None) or importlib.import_module(module)
+        if index > 1 and not hasattr(found, part):
+            try:
+                found = importlib.import_module(".".join(parts[:index]))
+            except ModuleNotFoundError:
+                return False
+        elif index > 1:
+            found = getattr(found, part)
     return True
