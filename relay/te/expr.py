@@ -187,7 +187,7 @@ class Const(Expr):
 
 
 # Operands have one type. `div` is for floats; `floordiv` and `mod` round down, `truncdiv` and
-# `truncmod` towards zero; `and`, `or`, `xor` are bitwise, or logical for `bool`.
+# `truncmod` toward zero; `and`, `or`, `xor` are bitwise, or logical for `bool`.
 BINARY = (
     *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod"),
     *("min", "max", "and", "or", "xor", "shl", "shr"),

@@ -115,12 +115,12 @@ def _safe(divisor: np.ndarray) -> np.ndarray:
 
 
 def divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """Lhs / rhs; integers truncate towards zero, and x / 0 is 0."""
+    """`lhs / rhs`; integers truncate toward zero, and x / 0 is 0."""
     return trunc_divide(lhs, rhs) if is_integral(lhs) else np.divide(lhs, rhs)
 
 
 def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """Lhs / rhs truncated; integer x / 0 is 0."""
+    """`lhs / rhs` truncated; integer x / 0 is 0."""
     if not is_integral(lhs):
         return np.trunc(np.divide(lhs, rhs))
     divisor = _safe(rhs)
@@ -131,7 +131,7 @@ def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
 
 
 def floor_divide(lhs: np.ndarray, rhs: np.ndarray) -> Any:
-    """Lhs / rhs rounded down; integer x / 0 is 0."""
+    """`lhs / rhs` rounded down; integer x / 0 is 0."""
     if not is_integral(lhs):
         return np.floor_divide(lhs, rhs)
     return np.where(rhs == 0, lhs.dtype.type(0), np.floor_divide(lhs, _safe(rhs)))

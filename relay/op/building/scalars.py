@@ -59,12 +59,12 @@ def is_truth(value: te.Expr) -> bool:
 
 
 def divide(x: te.Expr, y: te.Expr) -> te.Expr:
-    """X / y; integers truncate towards zero."""
+    """`x / y`; integers truncate toward zero."""
     return x / y if is_float(x) else te.truncdiv(x, y)
 
 
 def trunc_divide(x: te.Expr, y: te.Expr) -> te.Expr:
-    """X / y truncated."""
+    """`x / y` truncated."""
     return te.call("trunc", x / y) if is_float(x) else te.truncdiv(x, y)
 
 
@@ -84,7 +84,7 @@ def floor_mod(x: te.Expr, y: te.Expr) -> te.Expr:
 
 
 def floor_divide(x: te.Expr, y: te.Expr) -> te.Expr:
-    """X / y rounded down, as if the quotient were exact."""
+    """`x / y` rounded down, as if the quotient were exact."""
     if not is_float(x):
         return x // y
     rest = te.call("fmod", x, y)

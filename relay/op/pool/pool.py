@@ -230,7 +230,7 @@ _MAX: Any = {
 }
 _AVG: Any = {
     "doc": "The mean of each window, over its elements in data, or in the zero padding too. "
-    "Integers truncate towards zero; a window outside of data gives 0.",
+    "Integers truncate toward zero; a window outside of data gives 0.",
     "reference": rounded_once(avg_pool),
     "compute": pool_compute.avg_pool,
     **AVG_FACTS,

@@ -180,7 +180,7 @@ def global_avg_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
 
 _MAX_DOC = "The maximum of each adaptive window; NaN if there is one."
 _AVG_DOC = (
-    "The mean of each adaptive window. Integers truncate towards zero; the mean of an empty window "
+    "The mean of each adaptive window. Integers truncate toward zero; the mean of an empty window "
     "is NaN, or 0 for integers."
 )
 _SAMPLES_1D = (
@@ -267,7 +267,7 @@ global_max_pool2d = _define(
 )
 global_avg_pool2d = _define(
     "global_avg_pool2d",
-    "The mean of each channel; integers truncate towards zero.",
+    "The mean of each channel; integers truncate toward zero.",
     2,
     GlobalPool2DAttrs,
     _global_type,

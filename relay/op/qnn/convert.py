@@ -191,7 +191,7 @@ DEQUANTIZE = define(
 @attrs
 class RequantizeAttrs(Attrs):
     """axis: the axis that scales and zero points belong to, if they are per axis
-    rounding: of ties: "UPWARD" towards plus infinity, "TONEAREST" away from zero, "TOEVEN" to even,
+    rounding: of ties: "UPWARD" toward plus infinity, "TONEAREST" away from zero, "TOEVEN" to even,
         for which `compute_dtype` must be a float; "None" is "UPWARD"
     compute_dtype: "int64" multiplies by the quotient of the scales in fixed point, "float32" and
         "float64" in that type; "None" is "int64"

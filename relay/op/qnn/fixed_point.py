@@ -5,7 +5,7 @@ integer has 64 bits; it is rounded once, by the shift.
 
     0.3 = 0.6 * 2**-1 ~ 1288490189 * 2**(-1 - 31)
 
-    UPWARD         ties towards plus infinity:          1.5 -> 2     -1.5 -> -1
+    UPWARD         ties toward plus infinity:          1.5 -> 2     -1.5 -> -1
     TONEAREST      ties away from zero:                 1.5 -> 2     -1.5 -> -2
 
 Floating-point computation may also round TOEVEN: 1.5 -> 2, 2.5 -> 2.

@@ -126,7 +126,7 @@ def _divide_gradient(site: Backward) -> Sequence[Expr]:
 
 divide = _arithmetic(
     "divide",
-    "lhs / rhs. Integers truncate towards zero; x / 0 is 0, and the lowest / -1 wraps.",
+    "lhs / rhs. Integers truncate toward zero; x / 0 is 0, and the lowest / -1 wraps.",
     numerics.divide,
     scalars.divide,
     precision=Precision.FOLLOW,
@@ -144,7 +144,7 @@ floor_divide = _arithmetic(
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
-    "lhs / rhs rounded towards zero; integer x / 0 is 0.",
+    "lhs / rhs rounded toward zero; integer x / 0 is 0.",
     numerics.trunc_divide,
     scalars.trunc_divide,
     cost=EXPENSIVE,

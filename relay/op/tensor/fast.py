@@ -61,7 +61,7 @@ def _exp(data: np.ndarray) -> Any:
 
 
 def _odd(bound: float, top: Sequence[float], bottom: Sequence[float]) -> Any:
-    """X * p(x * x) / q(x * x) up to a bound, behind which the value stays what it is there."""
+    """`x * p(x * x) / q(x * x)` for x clamped to a bound."""
 
     def function(data: np.ndarray) -> Any:
         inside = np.clip(data, data.dtype.type(-bound), data.dtype.type(bound))

@@ -323,7 +323,7 @@ min_ = _define(
 mean = _define(
     "mean",
     "The sum divided by the number of elements. Integers are added up in 64 bits, and the "
-    "quotient truncated towards zero.",
+    "quotient truncated toward zero.",
     _reduction(NUMERIC),
     _over_axes(_mean),
     _over(_mean_of),
