@@ -215,7 +215,7 @@ def test_several_processes_give_what_one_gives(target, caplog):
 
 
 def test_little_work_is_done_here(monkeypatch):
-    monkeypatch.setattr(compiler.Worker, "start", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(compiler.CompileWorker, "start", lambda: pytest.fail("a process was started"))
     assert len(compile_many(modules(4), Target.host())) == 4
 
 
@@ -243,7 +243,7 @@ def test_where_no_process_starts_this_one_does_the_work(monkeypatch, caplog):
 def test_the_number_of_processes_is_a_setting(monkeypatch):
     started = []
     monkeypatch.setattr(compiler, "TEXT_PER_WORKER", 1)
-    monkeypatch.setattr(compiler.Worker, "start", lambda: started.append(1))
+    monkeypatch.setattr(compiler.CompileWorker, "start", lambda: started.append(1))
     monkeypatch.setenv("RELAY_WORKERS", "5")
     compile_many(modules(8), Target.host())
     assert len(started) == 4  # and this one
