@@ -56,6 +56,22 @@ def test_a_network_runs_on_it(toy):
     assert exe.code.target is toy
 
 
+def test_its_arithmetic_is_that_of_the_interpreter(toy):
+    x, w = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(3, 2, 3, 3))
+    i, h = relay.var("i", shape=(4,), dtype="int8"), relay.var("h", shape=(4,), dtype="float16")
+    programs = [
+        (relay.nn.conv2d(x, w, padding=(1, 1)), numbers(1, 2, 5, 5), numbers(3, 2, 3, 3)),
+        (relay.argsort(x, axis=2), numbers(1, 2, 5, 5)),
+        (i * i + relay.const(100, "int8"), np.array([1, -5, 100, 127], "int8")),
+        (relay.exp(h) / h, numbers(4).astype("float16")),
+    ]
+    for body, *arguments in programs:
+        function = relay.Function(relay.analysis.free_vars(body), body)
+        expected = relay.create_executor("debug").evaluate(function)(*arguments).numpy()
+        found = relay.compile(function, target=toy)(*arguments)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+
+
 LOOP = """
 #[version = "0.0.5"]
 def @power(%x: Tensor[(?, 3), float32], %n: int32) -> Tensor[(?, 3), float32] {

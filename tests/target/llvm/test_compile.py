@@ -215,7 +215,9 @@ def test_several_processes_give_what_one_gives(target, caplog):
 
 
 def test_little_work_is_done_here(monkeypatch):
-    monkeypatch.setattr(compiler.CompileWorker, "start", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(
+        compiler.CompileWorker, "start", lambda: pytest.fail("a process was started")
+    )
     assert len(compile_many(modules(4), Target.host())) == 4
 
 
