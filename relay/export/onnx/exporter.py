@@ -51,11 +51,8 @@ def to_onnx(
     """
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST <= opset <= newest:
-        raise ExportError.of(
-            "this version of the operators cannot be written",
-            expected=f"{OLDEST} to {newest}",
-            found=str(opset),
-        )
+        message = "this version of the operators cannot be written"
+        raise ExportError.of(message, expected=f"{OLDEST} to {newest}", found=str(opset))
     module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     module = infer_module(ToANormalForm()(infer_module(module)))
     main = module["main"]
@@ -89,20 +86,15 @@ def _written(
     program = Program(module, built_in())
     unknown = set(params) - {param.name_hint for param in main.params}
     if unknown:
-        raise ExportError.of(
-            f"the function has no parameter `{min(unknown)}`",
-            expected=", ".join(f"`{param.name_hint}`" for param in main.params),
-        )
+        known = ", ".join(f"`{param.name_hint}`" for param in main.params)
+        raise ExportError.of(f"the function has no parameter `{min(unknown)}`", expected=known)
     values: dict[Any, Value] = {}
     inputs = []
     for param in main.params:
         ty = param.checked_type
         if not isinstance(ty, TensorType) or ty.dtype not in NUMBERS:
-            raise ExportError.of(
-                f"parameter `{param.name_hint}` has no form in ONNX",
-                expected="a tensor of numbers",
-                found=str(ty),
-            )
+            message = f"parameter `{param.name_hint}` has no form in ONNX"
+            raise ExportError.of(message, expected="a tensor of numbers", found=str(ty))
         if param.name_hint in params:
             array = NDArray(params[param.name_hint]).array
             given = Value(graph.constant(array, param.name_hint), ty, array)

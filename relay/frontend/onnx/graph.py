@@ -199,11 +199,8 @@ class GraphImporter:
         found = self.output(name, scope)
         ty = type_of(found)
         if rank is not None and isinstance(ty, TensorType) and len(ty.shape) != rank:
-            raise FrontendError.of(
-                f"output {quoted(name)} has another number of axes than it is declared with",
-                expected=str(rank),
-                found=str(ty),
-            )
+            text = f"output {quoted(name)} has another number of axes than it is declared with"
+            raise FrontendError.of(text, expected=str(rank), found=str(ty))
         return found
 
     def constant(self, array: Any) -> Constant:
@@ -239,11 +236,8 @@ class GraphImporter:
             if name:
                 scope.values[name] = value
         if any(proto.output[len(results) :]):
-            raise node.refused(
-                "it gives fewer results than the node has outputs",
-                expected=f"{len(proto.output)}",
-                found=f"{len(results)}",
-            )
+            message = "it gives fewer results than the node has outputs"
+            raise node.refused(message, str(len(proto.output)), str(len(results)))
         self._note_elements(node)
         return None
 
@@ -275,11 +269,9 @@ class GraphImporter:
         """Variables bound to the results of a converter."""
         several = results if isinstance(results, list | tuple) else [results]
         if not all(isinstance(one, Expr) for one in several):
-            raise node.refused(
-                "its converter gives no expression of Relay",
-                expected="an expression, or a sequence with one for each output",
-                found=", ".join(type(one).__name__ for one in several),
-            )
+            expected = "an expression, or a sequence with one for each output"
+            given = ", ".join(type(one).__name__ for one in several)
+            raise node.refused("its converter gives no expression of Relay", expected, given)
         if not isinstance(results, Expr):
             pairs = zip(results, [*node.outputs, *[""] * len(results)], strict=False)
             return [node.let(value, name) for value, name in pairs]
@@ -330,10 +322,8 @@ class GraphImporter:
 
     def _attribute(self, proto: AttributeProto) -> Any:
         if proto.ref_attr_name:
-            raise FrontendError.of(
-                f"attribute {quoted(proto.name)} is that of a function, and is in none",
-                found=quoted(proto.ref_attr_name),
-            )
+            text = f"attribute {quoted(proto.name)} is that of a function, and is in none"
+            raise FrontendError.of(text, found=quoted(proto.ref_attr_name))
         if proto.type not in _ATTRIBUTES:
             text = f"attribute {quoted(proto.name)} is of a type that is not known ({proto.type})"
             raise FrontendError.of(text)

@@ -37,11 +37,8 @@ def load(model: Model) -> tuple[onnx.ModelProto, Files, str]:
     if isinstance(model, bytes | bytearray | memoryview):
         return _parsed(bytes(model), "this"), Files(), "model"
     if not isinstance(model, str | os.PathLike):
-        raise FrontendError.of(
-            "this is no ONNX model",
-            expected="a path, bytes or an onnx.ModelProto",
-            found=type(model).__name__,
-        )
+        expected = "a path, bytes or an onnx.ModelProto"
+        raise FrontendError.of("this is no ONNX model", None, expected, type(model).__name__)
     path = Path(model)
     try:
         if path.stat().st_size > LARGEST:
@@ -89,11 +86,8 @@ def check_text(model: onnx.ModelProto) -> None:
     nested too deeply."""
     for text in _texts(model):
         if not isinstance(text, str):
-            raise FrontendError.of(
-                "the model is broken: a name in it is no text",
-                expected="UTF-8",
-                found=repr(bytes(text[:40])),
-            )
+            message = "the model is broken: a name in it is no text"
+            raise FrontendError.of(message, expected="UTF-8", found=repr(bytes(text[:40])))
 
 
 def _texts(model: onnx.ModelProto) -> Iterator[str]:

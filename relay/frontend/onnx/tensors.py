@@ -53,11 +53,8 @@ class Files:
         with self._opened(location, proto.name) as file:
             there = os.fstat(file.fileno()).st_size
             if length != size or offset + length > there:
-                raise _broken(
-                    proto.name,
-                    f"{size} bytes, in a file of {there}",
-                    f"{length} bytes from {offset} on in {quoted(location)}",
-                )
+                found = f"{length} bytes from {offset} on in {quoted(location)}"
+                raise _broken(proto.name, f"{size} bytes, in a file of {there}", found)
             if size == 0:
                 return np.zeros(0, np.uint8)
             return np.memmap(file, np.uint8, "r", offset, (length,))
@@ -69,11 +66,9 @@ class Files:
         meantime have no effect.
         """
         if self.folder is None:
-            raise FrontendError.of(
-                f"the elements of tensor {quoted(name)} are in file {quoted(location)}, "
-                "and the model is in no folder",
-                hint="import the model by its path",
-            )
+            where = f"the elements of tensor {quoted(name)} are in file {quoted(location)}"
+            hint = "import the model by its path"
+            raise FrontendError.of(f"{where}, and the model is in no folder", hint=hint)
         given = PurePosixPath(location)
         if not given.parts or given.is_absolute() or ".." in given.parts or "\\" in location:
             raise _outside(location, name)

@@ -115,11 +115,8 @@ class Dimensions:
                 found.append(dim.dim_value if is_known else Any())
         count = prod(max(one, 1) for one in found if isinstance(one, int))
         if count > MOST_ELEMENTS:
-            raise FrontendError.of(
-                f"{where} has more elements than any machine has room for",
-                expected=f"at most {MOST_ELEMENTS}",
-                found=f"{count}",
-            )
+            message = f"{where} has more elements than any machine has room for"
+            raise FrontendError.of(message, expected=f"at most {MOST_ELEMENTS}", found=f"{count}")
         return tuple(found)
 
     def type_of(
@@ -143,10 +140,8 @@ class Dimensions:
         dtype = dtype or element_type(tensor.elem_type)
         lacks_rank = shape is None and not tensor.HasField("shape")
         if lacks_rank and "List" not in around:
-            raise FrontendError.of(
-                f"nothing is said about the shape of {where}",
-                hint="give it: from_onnx(model, shape={name: (…)})",
-            )
+            hint = "give it: from_onnx(model, shape={name: (…)})"
+            raise FrontendError.of(f"nothing is said about the shape of {where}", hint=hint)
         if lacks_rank:
             found: Type = boxed(dtype)
         else:

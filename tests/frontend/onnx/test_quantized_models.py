@@ -1,4 +1,4 @@
-"""A network as ONNX Runtime's quantiser writes it, beside ONNX Runtime."""
+"""A network as ONNX Runtime's quantizer writes it, beside ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def network() -> onnx.ModelProto:
 
 
 class Samples(quantization.CalibrationDataReader):
-    """What the quantiser looks at to find ranges."""
+    """What the quantizer looks at to find ranges."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(1)
@@ -80,8 +80,8 @@ class Samples(quantization.CalibrationDataReader):
         return next(self.left, None)
 
 
-def quantised(folder: Path, form: str, activation: str, weight: str) -> onnx.ModelProto:
-    plain, result = folder / "plain.onnx", folder / "quantised.onnx"
+def quantized(folder: Path, form: str, activation: str, weight: str) -> onnx.ModelProto:
+    plain, result = folder / "plain.onnx", folder / "quantized.onnx"
     onnx.save(network(), plain)
     logging.disable(logging.WARNING)
     try:
@@ -115,7 +115,7 @@ def quantised(folder: Path, form: str, activation: str, weight: str) -> onnx.Mod
 def test_results_are_those_of_onnx_runtime(
     tmp_path: Path, form: str, activation: str, weight: str, steps: int
 ) -> None:
-    given = quantised(tmp_path, form, activation, weight)
+    given = quantized(tmp_path, form, activation, weight)
     scales = {one.name: numpy_helper.to_array(one) for one in given.graph.initializer}
     step = float(scales["y_scale"])
     rng = np.random.default_rng(2)
@@ -125,7 +125,7 @@ def test_results_are_those_of_onnx_runtime(
 
 
 def test_nothing_is_left_on_floats(tmp_path: Path) -> None:
-    module, _ = from_onnx(quantised(tmp_path, "QDQ", "QUInt8", "QInt8"))
+    module, _ = from_onnx(quantized(tmp_path, "QDQ", "QUInt8", "QInt8"))
     found = list_op_freqs(optimize(module)[0])
     # at the beginning and at the end there are numbers
     assert found["qnn.quantize"] == found["qnn.dequantize"] == 1

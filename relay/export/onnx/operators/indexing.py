@@ -159,14 +159,10 @@ def _ordered(step: Step, data: Value, most: int = 0) -> list[str]:
     return step.graph.several("TopK", 2, data, step.integers(count), **attributes)
 
 
-@table("sort")
+@table("sort", "argsort")
 def sort(step: Step, data: Value) -> str:
-    return _ordered(step, data)[0]
-
-
-@table("argsort")
-def argsort(step: Step, data: Value) -> str:
-    return step.as_result(_ordered(step, data)[1], "int64")
+    values, positions = _ordered(step, data)
+    return values if step.operator == "sort" else step.as_result(positions, "int64")
 
 
 @table("topk")

@@ -80,18 +80,12 @@ def _normalized(
     return step.transpose(found, back)
 
 
-@table("nn.layer_norm")
-def layer_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
-    return _normalized(step, "LayerNormalization", data, gamma, beta, data.rank - 1, axis=-1)
-
-
-@table("nn.instance_norm")
-def instance_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
-    return _normalized(step, "InstanceNormalization", data, gamma, beta, 1)
-
-
-@table("nn.group_norm")
-def group_norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
+@table("nn.layer_norm", "nn.instance_norm", "nn.group_norm")
+def norm(step: Step, data: Value, gamma: Value, beta: Value) -> str:
+    if step.operator == "nn.layer_norm":
+        return _normalized(step, "LayerNormalization", data, gamma, beta, data.rank - 1, axis=-1)
+    if step.operator == "nn.instance_norm":
+        return _normalized(step, "InstanceNormalization", data, gamma, beta, 1)
     groups = step.attrs.num_groups
     return _normalized(step, "GroupNormalization", data, gamma, beta, 1, num_groups=groups)
 
@@ -110,24 +104,15 @@ def l2_normalize(step: Step, data: Value) -> str:
 def lrn(step: Step, data: Value) -> str:
     attrs = step.attrs
     if attrs.size % 2 == 0:
-        raise step.refused("LRN of ONNX has one more neighbour after an element than before it")
+        raise step.refused("LRN of ONNX has one more neighbor after an element than before it")
     order, back = _axis_moved(data.rank, axis_of(attrs.axis, data.rank), 1)
     numbers = {name: float(getattr(attrs, name)) for name in ("alpha", "beta", "bias")}
     found = step.node("LRN", step.transpose(data, order), size=attrs.size, **numbers)
     return step.transpose(found, back)
 
 
-def _over_rows(step: Step, products: str, rows: int, dtype: str) -> str:
-    total = step.node("ReduceSum", products, keepdims=0)
-    return step.node("Div", step.node("Neg", total), step.number(rows, dtype))
-
-
-@table("nn.cross_entropy")
+@table("nn.cross_entropy", "nn.cross_entropy_with_logits")
 def cross_entropy(step: Step, x: Value, y: Value) -> str:
-    products = step.node("Mul", y, step.node("Log", x))
-    return _over_rows(step, products, x.shape[0], x.dtype)
-
-
-@table("nn.cross_entropy_with_logits")
-def cross_entropy_with_logits(step: Step, x: Value, y: Value) -> str:
-    return _over_rows(step, step.node("Mul", x, y), x.shape[0], x.dtype)
+    logits = step.node("Log", x) if step.operator == "nn.cross_entropy" else x.name
+    total = step.node("ReduceSum", step.node("Mul", logits, y), keepdims=0)
+    return step.node("Div", step.node("Neg", total), step.number(x.shape[0], x.dtype))

@@ -49,11 +49,10 @@ def window_attributes(step: Step, data: Value, axes: int) -> dict[str, Any]:
 
 @table("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
 def max_pool(step: Step, data: Value) -> str:
-    return pooled(
-        step,
-        data,
-        lambda given, axes: step.node("MaxPool", given, **window_attributes(step, data, axes)),
-    )
+    def write(given: str, axes: int) -> str:
+        return step.node("MaxPool", given, **window_attributes(step, data, axes))
+
+    return pooled(step, data, write)
 
 
 @table("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
@@ -70,15 +69,13 @@ def avg_pool(step: Step, data: Value) -> str:
     return pooled(step, data, write)
 
 
-@table("nn.global_max_pool2d")
-def global_max_pool(step: Step, data: Value) -> str:
-    return pooled(step, data, lambda given, axes: step.node("GlobalMaxPool", given))
-
-
-@table("nn.global_avg_pool2d")
-def global_avg_pool(step: Step, data: Value) -> str:
-    must_be_floats(step, data)
-    return pooled(step, data, lambda given, axes: step.node("GlobalAveragePool", given))
+@table("nn.global_max_pool2d", "nn.global_avg_pool2d")
+def global_pool(step: Step, data: Value) -> str:
+    operator = "GlobalMaxPool"
+    if step.operator == "nn.global_avg_pool2d":
+        must_be_floats(step, data)
+        operator = "GlobalAveragePool"
+    return pooled(step, data, lambda given, axes: step.node(operator, given))
 
 
 def _adaptive(operator: str) -> Callable[..., str]:

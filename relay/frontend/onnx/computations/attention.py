@@ -23,8 +23,6 @@ from relay.ir import dims
 from relay.ir.expr import Expr, Tuple
 from relay.ir.types import TensorType
 
-# --- heads -------------------------------------------------------------------------------------
-
 
 def split_heads(node: Node, data: Expr, heads: int) -> Expr:
     """(batch, rows, heads * n) to (batch, heads, rows, n)."""
@@ -59,9 +57,6 @@ def stretched(node: Node, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) 
     sizes = [int64(one) if isinstance(one, int) else node.size(*one) for one in wanted]
     found = op.broadcast_to(data, op.stack(Tuple(tuple(sizes)), 0))
     return node.declare(found, shape, node.dtype(data))
-
-
-# --- attention ---------------------------------------------------------------------------------
 
 
 @frozen

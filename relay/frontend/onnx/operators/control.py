@@ -357,10 +357,8 @@ def _runs_to_limit(graph: Subgraph, start: Expr, node: Node) -> bool:
 def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence[Expr]:
     """Every state and every sequence has a leading batch axis."""
     if lengths is not None:
-        raise node.refused(
-            "lengths of sequences are not taken into account",
-            hint="convert the model to version 9 of the operators, or later",
-        )
+        hint = "convert the model to version 9 of the operators, or later"
+        raise node.refused("lengths of sequences are not taken into account", hint=hint)
     graph = node.subgraph("body")
     scanned = _scan_inputs(node, len(inputs), graph)
     carried = len(inputs) - scanned

@@ -147,9 +147,6 @@ def inner_extents(node: Node, data: Expr) -> Sequence[int]:
     return found
 
 
-# --- transposed convolutions -------------------------------------------------------------------
-
-
 @table("ConvTranspose")
 def conv_transpose(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     data, weight, groups = operands(node, data, weight, inputs=0)

@@ -69,11 +69,9 @@ def _index_depth(node: Node, indices: Expr) -> int:
     """The number of indices per position: the static extent of the last axis."""
     extents = node.shape(indices)
     if not extents or not isinstance(extents[-1], int):
-        raise node.refused(
-            "how many indices name a place must be known before the model runs",
-            expected="a number as the last extent of the indices",
-            found=str(node.type_of(indices)),
-        )
+        message = "how many indices name a place must be known before the model runs"
+        expected = "a number as the last extent of the indices"
+        raise node.refused(message, expected, str(node.type_of(indices)))
     return extents[-1]
 
 

@@ -33,9 +33,6 @@ def concat(node: Node, *parts: Expr) -> Expr:
     return op.concatenate(joinable(node, place, *parts), axis=axis)
 
 
-# --- slices ------------------------------------------------------------------------------------
-
-
 @table("Slice")
 def slice_(
     node: Node,
@@ -156,9 +153,6 @@ def _sliced_along_dynamic_axes(
         return op.strided_slice(data, first, last)
     first = _not_before(first, op.shape_of(data, dtype="int64"))
     return op.strided_slice(data, first, last, spread(1, steps))
-
-
-# --- pieces ------------------------------------------------------------------------------------
 
 
 @table("Split")

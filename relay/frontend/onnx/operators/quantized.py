@@ -85,11 +85,9 @@ def _granularity(node: Node, data: Expr, scale: Expr) -> tuple[int, int]:
     if own == 1 and not block:
         return axis, 0
     if block < 1 or own != rank:
-        raise node.refused(
-            "scales fit neither an axis nor blocks",
-            expected=f"a scalar, a vector, or with `block_size` {rank} axes",
-            found=f"{node.type_of(scale)}, block_size = {block}",
-        )
+        expected = f"a scalar, a vector, or with `block_size` {rank} axes"
+        found = f"{node.type_of(scale)}, block_size = {block}"
+        raise node.refused("scales fit neither an axis nor blocks", expected, found)
     return axis, block
 
 

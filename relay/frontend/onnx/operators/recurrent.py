@@ -266,9 +266,6 @@ def _clipped(node: Node, value: Expr) -> Expr:
     return op.clip(value, -float(limit), float(limit)) if limit is not None else value
 
 
-# --- the layers ----------------------------------------------------------------------------------
-
-
 @table("RNN")
 def rnn(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:

@@ -106,9 +106,6 @@ def _upsampling(node: Node) -> Interpolation:
     return Interpolation(_mode(node), "asymmetric", "floor")
 
 
-# --- axes --------------------------------------------------------------------------------------
-
-
 def _resized(
     node: Node,
     data: Expr,
@@ -238,8 +235,6 @@ def _in_proportion(node: Node, axes: Sequence[ResizedAxis], inside: bool) -> lis
         )
     return found
 
-
-# --- by Relay's operators ----------------------------------------------------------------------
 
 # the spatial axes of each layout
 _LAYOUTS = {"NCW": (2,), "NWC": (1,), "NCHW": (2, 3), "NHWC": (1, 2)}

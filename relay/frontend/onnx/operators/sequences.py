@@ -86,12 +86,9 @@ def common(node: Node, types: Sequence[Type]) -> Type:
     for ty in types[1:]:
         both = of_elements(found, ty)
         if both is None:
-            raise node.refused(
-                "elements of a sequence are of different types",
-                expected=str(found),
-                found=str(ty),
-                hint="elements of a list have the same element type",
-            )
+            hint = "elements of a list have the same element type"
+            message = "elements of a sequence are of different types"
+            raise node.refused(message, str(found), str(ty), hint)
         found = both
     return found
 
@@ -185,11 +182,9 @@ def at(node: Node, sequence: Expr, position: Expr) -> Expr:
         return found
     declared = node.declared()
     if not isinstance(declared, TensorType):
-        raise node.refused(
-            "elements of the sequence may have any number of axes",
-            expected="a shape, declared for the result",
-            found=f"nothing about {node.outputs[0]}",
-        )
+        message = "elements of the sequence may have any number of axes"
+        given = f"nothing about {node.outputs[0]}"
+        raise node.refused(message, "a shape, declared for the result", given)
     return unbox(node.scope, node.let(found), declared)
 
 

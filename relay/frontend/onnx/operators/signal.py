@@ -24,8 +24,6 @@ from relay.ir.expr import Expr, If, const
 
 table = Converters()
 
-# --- Fourier transforms ------------------------------------------------------------------------
-
 
 @table("DFT", since=17)
 def dft(node: Node, data: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
@@ -252,8 +250,6 @@ def _frames(
     return [node.let(one_part * weights) for one_part in frames]
 
 
-# --- mel filter banks --------------------------------------------------------------------------
-
 MEL = 2595.0  # mels are 2595 log10(1 + hertz / 700)
 HERTZ = 700.0
 
@@ -296,9 +292,9 @@ def mel_weight_matrix(
     own = _numbers(node, count, known_bands)
     # one tensor of all three, so that they have equal lengths for inference
     offsets = int64(np.arange(3)[:, None])
-    neighbours = node.let(op.take(positions, op.expand_dims(own, 0) + offsets, axis=0))
+    neighbors = node.let(op.take(positions, op.expand_dims(own, 0) + offsets, axis=0))
     left, middle, right = (
-        node.let(op.squeeze(op.strided_slice(neighbours, [i], [i + 1], axes=(0,)), axis=[0]))
+        node.let(op.squeeze(op.strided_slice(neighbors, [i], [i + 1], axes=(0,)), axis=[0]))
         for i in range(3)
     )
     return op.cast(_triangle(node, node.let(column), left, middle, right), dtype)

@@ -191,7 +191,7 @@ def test_data_is_divided_by_the_root_of_its_mean_square(axis: int) -> None:
     agree(given, data, judge=reference)
 
 
-# --- whole tensors and neighbours
+# --- whole tensors and neighbors
 
 
 def test_mean_and_variance_are_taken_away() -> None:
@@ -204,7 +204,7 @@ def test_mean_and_variance_are_taken_away() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 4, 5])
-def test_neighbours_are_channels_around_one(size: int) -> None:
+def test_neighbors_are_channels_around_one(size: int) -> None:
     data = tensor(2, 7, 3, 2)
     attributes: dict[str, Any] = {"size": size, "alpha": 0.5, "beta": 0.6, "bias": 1.5}
     given = model("LRN", data, opset=1, shapes={0: ("n", 7, "h", "w")}, **attributes)

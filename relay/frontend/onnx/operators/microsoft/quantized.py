@@ -42,8 +42,6 @@ table = Converters("com.microsoft")
 table.add("QuantizeLinear", quantize_linear)
 table.add("DequantizeLinear", dequantize_linear)
 
-# --- between dequantize and quantize -----------------------------------------------------------
-
 
 def _reals(node: Node, *given: Expr | None) -> list[Expr]:
     """Dequantized tensors, each given with its scale and zero point."""
@@ -149,9 +147,6 @@ def q_linear_where(
     reals = _reals(node, left, left_scale, left_zero_point, right, right_scale, right_zero_point)
     found = node.let(op.where(*broadcastable(node, condition, *reals)))
     return quantized(node, found, affine(node, scale, zero_point), node.dtype(left))
-
-
-# --- products ----------------------------------------------------------------------------------
 
 
 @table("QLinearConv")

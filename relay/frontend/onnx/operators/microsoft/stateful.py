@@ -57,8 +57,6 @@ def _wide(node: Node, data: Expr) -> str:
     return dtype if dtypes.bits(dtype) >= 32 else "float32"
 
 
-# --- attention ---------------------------------------------------------------------------------
-
 RULES = ("linear", "gated", "delta", "gated_delta")
 
 
@@ -211,9 +209,6 @@ def _attended(
     last, rows = loop(node, body, node.size(queries, 0), const(True), first)
     found = stacked(node, rows[0], node.shape(queries)[0])
     return found, [*reversed(last[2:]), last[0]]
-
-
-# --- convolutions ------------------------------------------------------------------------------
 
 
 @table("CausalConvWithState")

@@ -303,16 +303,10 @@ def _linked(node: Node, data: Expr) -> Forest:
     missing = np.array(node.attribute("nodes_missing_value_tracks_true") or [0] * len(splits))
     if len(missing) != len(splits):
         raise node.refused("the lists of nodes have different lengths")
-    forest = Forest(
-        features,
-        splits,
-        bits[modes.astype("int64")] | np.where(missing != 0, NONE, 0),
-        np.where(yes_is_leaf, -1 - yes, yes),
-        np.where(no_is_leaf, -1 - no, no),
-        np.array(node.required("tree_roots"), "int64"),
-        weights,
-        has_weight,
-    )
+    outcomes = bits[modes.astype("int64")] | np.where(missing != 0, NONE, 0)
+    yes, no = np.where(yes_is_leaf, -1 - yes, yes), np.where(no_is_leaf, -1 - no, no)
+    roots = np.array(node.required("tree_roots"), "int64")
+    forest = Forest(features, splits, outcomes, yes, no, roots, weights, has_weight)
     return _checked(node, data, _with_members(node, forest, modes == MEMBER))
 
 

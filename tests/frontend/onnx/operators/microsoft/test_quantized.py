@@ -1,4 +1,4 @@
-"""Operators on quantised numbers of ONNX Runtime, beside ONNX Runtime."""
+"""Operators on quantized numbers of ONNX Runtime, beside ONNX Runtime."""
 
 from __future__ import annotations
 
