@@ -363,7 +363,7 @@ def scan_in_batches(node: Node, lengths: Expr | None, *inputs: Expr) -> Sequence
     scanned = _scan_inputs(node, len(inputs), graph)
     carried = len(inputs) - scanned
     backwards = node.numbers("directions", scanned)
-    size, batches = _length(node, inputs[0], 0)
+    size, batches = node.shape(inputs[0])[0], node.size(inputs[0], 0)
 
     def of_batch(there: Node, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         own = [there.let(op.take(value, number, axis=0, mode="clip")) for value in inputs]
@@ -415,7 +415,8 @@ def _scanned(
     backwards: Sequence[int],
 ) -> tuple[list[Expr], list[tuple[Collected, Dim]]]:
     """The last state, and the rows with their number."""
-    count, length = _length(node, sequences[0], in_axes[0])
+    first, along = sequences[0], in_axes[0]
+    count, length = node.shape(first)[along], node.size(first, along)
 
     def body(there: Node, number: Expr, going: Expr, values: Sequence[Expr]) -> Turn:
         scope, slices = there.scope, []
@@ -428,10 +429,6 @@ def _scanned(
 
     last, rows = loop(node, body, length, const(True), state)
     return last, [(row, count) for row in rows]
-
-
-def _length(node: Node, value: Expr, axis: int) -> tuple[Dim, Expr]:
-    return node.shape(value)[axis], node.size(value, axis)
 
 
 def _moved(node: Node, value: Expr, axis: int) -> Expr:
