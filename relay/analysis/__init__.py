@@ -1,4 +1,4 @@
-"""Questions about programs, with answers; nothing here changes a program. One file, one subject."""
+"""Analyses of programs; none changes a program. One file, one subject."""
 
 from relay.analysis import sparse_conv2d, sparse_dense
 from relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet

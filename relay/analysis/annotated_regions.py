@@ -1,10 +1,10 @@
-"""The regions of a program that annotations mark, mostly for other compilers.
+"""Regions of a program marked by annotations, mostly for external compilers.
 
     %0 = annotation.compiler_begin(%x, compiler="dnnl");
     annotation.compiler_end(nn.relu(%0), compiler="dnnl")
 
-A region is what lies between beginnings and ends: all that an end is computed from, up to the
-beginnings. Two ends that have something of it in common belong to one region.
+A region is everything that an end is computed from, up to the beginnings. Two ends whose regions
+overlap belong to one region.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from relay.ir.expr import Call, Expr, Function, Op, Syntax, is_atom
 
 @dataclass(frozen=True, eq=False)
 class AnnotatedRegion:
-    """The nodes of one region, in the order they are evaluated in.
+    """The nodes of one region, in evaluation order.
 
-    `args` are the beginnings among them, `rets` the ends. `target` is the attribute `compiler` of
-    these; `is_consistent` says whether all have the same.
+    `args` are the beginnings among them, `rets` the ends. `target` is their attribute `compiler`;
+    `is_consistent`: all have the same.
     """
 
     id: int
@@ -44,14 +44,13 @@ def compiler_of(annotation: Call) -> str:
 
 
 class AnnotatedRegionSet:
-    """All regions of an expression, in the order they are evaluated in."""
+    """All regions of an expression, in evaluation order."""
 
     def __init__(self, expr: Expr, region_begin_op: Op, region_end_op: Op) -> None:
         self._expr = expr  # nodes are known by identity, so they have to stay alive
         self._begin, self._end = region_begin_op, region_end_op
         order = list(tree.postorder(expr))
-        # every node inside a region has a parent, in the end the first end that was met
-        self._parents: dict[int, int] = {}
+        self._parents: dict[int, int] = {}  # union-find over the nodes inside regions
         for node in order:
             if self._is(node, self._end):
                 self._collect(node)
@@ -75,7 +74,7 @@ class AnnotatedRegionSet:
         return isinstance(node, Call) and node.op is op
 
     def _collect(self, end: Syntax) -> None:
-        """Whatever `end` is computed from, in one region with it."""
+        """Put everything that `end` is computed from into one region with it."""
         root = self._parents[id(end)] = id(end)
         pending = below(end)
         while pending:
@@ -102,7 +101,7 @@ class AnnotatedRegionSet:
 
 
 def below(node: Syntax) -> list[Syntax]:
-    """What a node is computed from; what is inside a function that is called is its own matter."""
+    """What a node is computed from, without the insides of a called function."""
     if isinstance(node, Call) and isinstance(node.op, Function):
         return list(node.args)
     return tree.children(node)

@@ -1,7 +1,8 @@
-"""Weights of which few blocks hold anything but zeros, and where a program uses them.
+"""Block-sparse weights, and where a program uses them.
 
-A matrix in blocks (BSR) is three arrays: `data`, the blocks that are not all zeros, row by row;
-`indices`, their columns, counted in blocks; `indptr`, where each row of blocks begins and ends.
+A matrix in block sparse row format (BSR) is three arrays: `data`, the blocks that are not all
+zeros, row by row; `indices`, their columns, counted in blocks; `indptr`, where each row of blocks
+begins and ends.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from relay import tree
+from relay import nd, tree
 from relay.check.infer import infer_expr
 from relay.errors import RelayError
 from relay.ir.expr import Call, Expr, Function, Syntax, Var
 
 
 class SparseAnalysisResult(NamedTuple):
-    """The weights that are sparse: their names, and the extents of `data`, then of `indices`, then
-    of `indptr`, one after the other."""
+    """The sparse weights: their names, and the concatenated shapes of `data`, `indices` and
+    `indptr`."""
 
     weight_name: list[str]
     weight_shape: list[list[int]]
@@ -29,7 +30,7 @@ class SparseAnalysisResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BlockSparse:
-    """A matrix in blocks."""
+    """A matrix in BSR format."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -45,7 +46,7 @@ class BlockSparse:
 
 
 def block_sparse(matrix: np.ndarray, blocksize: Sequence[int]) -> BlockSparse | None:
-    """`matrix` in blocks of `blocksize`; None if it does not consist of such blocks."""
+    """`matrix` in BSR format with blocks of `blocksize`; None if they do not divide it evenly."""
     height, width = checked_blocksize(blocksize)
     rows, columns = matrix.shape
     if rows % height or columns % width or 0 in matrix.shape:
@@ -68,17 +69,13 @@ def checked_blocksize(blocksize: Sequence[int]) -> tuple[int, int]:
 
 
 def share_of_zeros(array: np.ndarray) -> float:
-    """How much of an array is 0, from 0 to 1."""
+    """The fraction of zeros in an array."""
     return 1 - np.count_nonzero(array) / max(array.size, 1)
 
 
 def weights_of(expr: Expr, fits: Callable[[Call], bool]) -> list[str]:
-    """The parameters of a function that are used as the second argument of calls that fit, and in
-    no other way.
-
-    They are named in the order they are used in. A name that two parameters have names none. `fits`
-    is asked about calls that are typed.
-    """
+    """The names of parameters used only as the second argument of typed calls for which `fits`
+    holds, in the order of use; ambiguous names are excluded."""
     if not isinstance(expr, Function):
         raise RelayError(f"weights are parameters of a function, found a {type(expr).__name__}")
     function = infer_expr(expr)
@@ -96,13 +93,28 @@ def weights_of(expr: Expr, fits: Callable[[Call], bool]) -> list[str]:
 
 
 def _uses(node: Syntax, weight: object) -> Sequence[Syntax]:
-    """What a node uses, but for the weight in its place."""
+    """The children of a node, without the weight of a call."""
     if isinstance(node, Call) and weight is not None:
         return (node.op, node.args[0], *node.args[2:])
     return tree.children(node)
 
 
-def store(params: MutableMapping[str, Any], name: str, weight: BlockSparse) -> None:
-    """Put a weight into the place of the one of that name."""
-    del params[name]
-    params.update((f"{name}.{part}", array) for part, array in weight.parts.items())
+def replace_weights(
+    expr: Expr,
+    params: MutableMapping[str, Any],
+    fits: Callable[[Call], bool],
+    convert: Callable[[np.ndarray], BlockSparse | None],
+) -> SparseAnalysisResult:
+    """Convert the weights of calls for which `fits` holds, where `convert` returns a result.
+
+    In `params`, `w` is replaced by `w.data`, `w.indices` and `w.indptr`.
+    """
+    result = SparseAnalysisResult([], [])
+    for name in weights_of(expr, fits):
+        weight = convert(nd.as_numpy(params[name])) if name in params else None
+        if weight is not None:
+            result.weight_name.append(name)
+            result.weight_shape.append(weight.extents)
+            del params[name]
+            params.update((f"{name}.{part}", array) for part, array in weight.parts.items())
+    return result

@@ -1,11 +1,11 @@
-"""Which global function calls which.
+"""Call graph of the global functions of a module.
 
-A reference counts per place it stands in: a function that is called twice by another is referred to
-twice. A call that is shared in the graph is one place.
+Every edge of the expression graph to a global variable counts as a reference.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from relay import tree
@@ -19,17 +19,16 @@ class CallGraph:
 
     def __init__(self, module: IRModule) -> None:
         self.module = module
-        self._references: dict[str, int] = {}
-        self._callees: dict[str, dict[str, int]] = {}
-        for var, function in module.functions.items():
-            found: dict[str, int] = {}
-            for node in tree.postorder(function):
-                for child in tree.children(node):
-                    if isinstance(child, GlobalVar):
-                        found[child.name_hint] = found.get(child.name_hint, 0) + 1
-            self._callees[var.name_hint] = found
-            for name, count in found.items():
-                self._references[name] = self._references.get(name, 0) + count
+        self._callees = {
+            var.name_hint: Counter(
+                child.name_hint
+                for node in tree.postorder(function)
+                for child in tree.children(node)
+                if isinstance(child, GlobalVar)
+            )
+            for var, function in module.functions.items()
+        }
+        self._references = sum(self._callees.values(), Counter[str]())
         self._groups = strongly_connected(self._callees)
         self._recursive = {
             name
@@ -40,11 +39,11 @@ class CallGraph:
 
     def ref_count(self, var: GlobalVar | str) -> int:
         """How often the functions of the module refer to `var`, itself included."""
-        return self._references.get(self._name(var), 0)
+        return self._references[self._name(var)]
 
     def global_call_count(self, var: GlobalVar | str) -> int:
         """How often `var` refers to functions of the module."""
-        return sum(self._callees[self._name(var)].values())
+        return self._callees[self._name(var)].total()
 
     def callees(self, var: GlobalVar | str) -> list[GlobalVar]:
         """The functions of the module that `var` refers to, each once, in order."""
@@ -71,7 +70,7 @@ class CallGraph:
         return {self.module.get_global_var(name) for name in found}
 
     def print_var(self, var: GlobalVar | str) -> str:
-        """One function and whom it calls, as text."""
+        """One function and its callees, as text."""
         name = self._name(var)
         lines = [f"Call graph node: {name}, #refs = {self.ref_count(name)}"]
         for callee, count in self._callees[name].items():
@@ -85,5 +84,5 @@ class CallGraph:
 
     def _name(self, var: GlobalVar | str) -> str:
         name = var if isinstance(var, str) else var.name_hint
-        self.module.get_global_var(name)  # complains, with a hint, about a name that is not there
+        self.module.get_global_var(name)  # an error with a hint for an unknown name
         return name

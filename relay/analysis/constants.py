@@ -1,4 +1,4 @@
-"""Whether an expression is a value already."""
+"""Whether an expression is constant."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from relay.ir.expr import Constant, Expr, Tuple
 
 
 def check_constant(expr: Expr) -> bool:
-    """Whether `expr` is a constant, or a tuple of such, of tuples of such…"""
+    """Whether `expr` is a constant, or nested tuples of constants."""
     return all(isinstance(node, Constant | Tuple) for node in tree.postorder(expr))

@@ -1,7 +1,7 @@
 """Demand analysis: when a shared expression is first needed, and how `let`s can express that.
 
-A shared expression is evaluated when it is first needed, a `let` when it is reached. Where all uses
-are in one block, or the first is in the block around the others, that is the same moment:
+A shared expression is evaluated on its first use, a `let` when it is reached. Where all uses are in
+one block, or the first is in the block around the others, that makes no difference:
 
     %0 = f(x); (%0, if (c) { %0 } else { 1 })      let %0 = f(x); (%0, if (c) { %0 } else { 1 })
 
@@ -38,9 +38,9 @@ from relay.op.opdef import OpDef
 
 
 class Demand(Blocks):
-    """Blocks, in which everything late has a block of its own: `home` is inside of it.
+    """Basic blocks where every late computation has its own block, which is its `home`.
 
-    The block around that one, where the function is bound, is its `parent`.
+    The function is bound in the `parent` of that block.
     """
 
     def __init__(self, root: Syntax) -> None:
@@ -65,16 +65,17 @@ class Demand(Blocks):
         return id(e) in self._late
 
     def knots(self, variable: Var) -> list[Expr]:
-        """What is needed in the recursive function `variable` as well as behind it, and calls it.
+        """Computations that call the recursive function `variable` and are shared between its body
+        and the code behind it.
 
-        It is late, whatever it does: no place is behind the function and before its body.
+        They are late in any case: no position is behind the function and before its body.
         """
         return self._knots.get(variable, [])
 
     def is_once(self, places: list[Scope], around: Scope) -> bool:
-        """Whether an evaluation of `around` comes to one of the blocks at most, and once.
+        """Whether an evaluation of `around` reaches at most one of the blocks, and once.
 
-        The blocks are inside of `around` and in the order of evaluation.
+        The blocks are inside `around`, in evaluation order.
         """
         if any(place.function is not around.function for place in places):
             return False
@@ -89,7 +90,7 @@ class Demand(Blocks):
         return choices[0] is choices[1] and isinstance(choices[0], If | Match)
 
     def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
-        # all uses of `parent` were seen by now, so its place is known
+        # all uses of `parent` were seen by now, so its home is final
         if id(parent) not in self._late and self._has_to_wait(parent):
             self._late.add(id(parent))
             inside = self.opened(parent, "value")
@@ -117,7 +118,7 @@ class Demand(Blocks):
 
 
 def _first_users(root: Syntax) -> dict[int, Syntax]:
-    """From where evaluation, or reading where there is none, comes first to each part."""
+    """The first user of each node in evaluation order."""
     users: dict[int, Syntax] = {}
     pending = [(root, root)]
     while pending:
@@ -129,7 +130,7 @@ def _first_users(root: Syntax) -> dict[int, Syntax]:
 
 
 def _harmless(nodes: list[Syntax]) -> set[int]:
-    """The nodes that can be evaluated at any time, and also in vain; `nodes` has children first."""
+    """The nodes that can be evaluated at any time, used or not; `nodes` is a post-order."""
     found: set[int] = set()
     for node in nodes:
         evaluated = () if isinstance(node, Function) else tree.children(node)
@@ -152,5 +153,5 @@ def _does_no_harm(node: Syntax) -> bool:
 
 
 def _has_known_extents(arg: Expr) -> bool:
-    """Whether an operator on `arg` has nothing to check in a run, as far as one knows."""
+    """Whether an operator on `arg` has no run-time checks; untyped arguments are assumed static."""
     return arg.ty is None or not arg.ty.occurs

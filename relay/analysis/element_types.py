@@ -1,4 +1,4 @@
-"""Which element types a program works with."""
+"""The element types that occur in a program."""
 
 from __future__ import annotations
 

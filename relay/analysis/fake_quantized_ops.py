@@ -1,6 +1,8 @@
-"""Operators on floats that stand between integers and integers."""
+"""Fake quantization: float operators between `qnn.dequantize` and `qnn.quantize`."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from relay import tree
 from relay.ir.expr import Call, Constant, Expr, Let, Tuple, TupleGetItem, Var
@@ -12,10 +14,10 @@ TO_NUMBERS = "qnn.dequantize"
 
 
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How often each operator stands between `qnn.dequantize` and `qnn.quantize`.
+    """Counts of the operators between `qnn.dequantize` and `qnn.quantize`.
 
-    Counted is what a `qnn.quantize` depends on, if all of that begins with `qnn.dequantize` and
-    constants, and something with the former.
+    Counted are the inputs of a `qnn.quantize` that depend on `qnn.dequantize` and constants only,
+    and on at least one of the former.
     """
     found: set[Expr] = set()
     for function in mod.functions.values():
@@ -28,14 +30,11 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
                 ends.append(node.args[0])
         for end in ends:
             found |= _between(end, names)
-    counts: dict[str, int] = {}
-    for call in found:
-        counts[_name(call)] = counts.get(_name(call), 0) + 1
-    return counts
+    return dict(Counter(map(_name, found)))
 
 
 def _between(end: Expr, names: dict[Var, Expr]) -> set[Expr]:
-    """The calls that lead to the argument of a `qnn.quantize`; none, if something else does too."""
+    """The calls that the argument of a `qnn.quantize` depends on; empty if it depends on more."""
     calls: set[Expr] = set()
     seen: set[Expr] = set()
     pending = [end]

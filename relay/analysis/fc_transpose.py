@@ -1,4 +1,4 @@
-"""Which weights a program transposes before it multiplies with them."""
+"""Finds weights that are transposed before `nn.dense`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relay.ir.expr import Call, Expr, Function, Syntax, Var
 def search_fc_transpose(expr: Expr) -> list[str]:
     """The names of the weights %w in `nn.dense(%x, transpose(%w, axes=[1, 0]))`, in order.
 
-    A weight that is used in another way besides is needed as it is, and is not among them.
+    Weights with other uses are excluded.
     """
     found: dict[Var, None] = {}
     users: dict[int, list[Syntax]] = {}

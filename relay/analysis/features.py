@@ -1,4 +1,4 @@
-"""Which constructs of the language a program uses."""
+"""The language features that a program uses."""
 
 from __future__ import annotations
 
@@ -34,22 +34,9 @@ class Feature(IntEnum):
     fLetRec = 16
 
 
+_WITHOUT_NODE = (Feature.fGraph, Feature.fLetRec)
 _OF_NODE: dict[type, Feature] = {
-    e.Var: Feature.fVar,
-    e.GlobalVar: Feature.fGlobalVar,
-    e.Constant: Feature.fConstant,
-    e.Tuple: Feature.fTuple,
-    e.TupleGetItem: Feature.fTupleGetItem,
-    e.Function: Feature.fFunction,
-    e.Op: Feature.fOp,
-    e.Call: Feature.fCall,
-    e.Let: Feature.fLet,
-    e.If: Feature.fIf,
-    e.RefCreate: Feature.fRefCreate,
-    e.RefRead: Feature.fRefRead,
-    e.RefWrite: Feature.fRefWrite,
-    e.Constructor: Feature.fConstructor,
-    e.Match: Feature.fMatch,
+    getattr(e, feature.name[1:]): feature for feature in Feature if feature not in _WITHOUT_NODE
 }
 
 
@@ -76,8 +63,7 @@ def _features(root: e.Expr) -> Iterator[Feature]:
             yield feature
         if isinstance(node, e.Expr) and scopes.is_shared(node):
             yield Feature.fGraph
-        # all uses but those in its own value are in the body, which would then be its home
-        if isinstance(node, e.Let) and scopes.home(node.variable) is not scopes.opened(
-            node, "body"
-        ):
+        # the home of the variable is the body unless the value uses it too
+        body = scopes.opened(node, "body") if isinstance(node, e.Let) else None
+        if isinstance(node, e.Let) and scopes.home(node.variable) is not body:
             yield Feature.fLetRec

@@ -1,4 +1,4 @@
-"""The kernels of a program."""
+"""The fused functions of a program."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from relay.ir.module import IRModule
 
 
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
-    """Every function that is a kernel (`Primitive`) by its structural hash, equal ones once.
-
-    Operators that are in none yet are put into kernels first, by SimplifyInference and FuseOps.
-    """
+    """Every primitive function by its structural hash, after SimplifyInference and FuseOps."""
     from relay.transform.fusion.fuse_ops import FuseOps
     from relay.transform.simplify.simplify_inference import SimplifyInference
 

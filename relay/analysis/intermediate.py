@@ -1,4 +1,4 @@
-"""A part of a program as a program of its own."""
+"""Extracts a part of a program as a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How deep a network is."""
+"""The depth of a network in layers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from relay.ir.module import IRModule
 def count_layers(expr: Expr | IRModule, valid_ops: Iterable[str]) -> int:
     """The most calls of the named operators on one path through the data flow.
 
-    Two convolutions side by side are one layer. A function that is called where it stands (a fused
-    one, for instance) adds the layers in its body; `main` is counted of a module.
+    Two parallel convolutions are one layer. A function that is called in place (a fused one, for
+    instance) adds the layers in its body; of a module `main` is counted.
     """
     root: Syntax = expr["main"] if isinstance(expr, IRModule) else expr
     counted = {get_op(name).name for name in valid_ops}

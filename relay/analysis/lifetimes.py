@@ -1,12 +1,12 @@
-"""How long the variables of a program in A-normal form are needed.
+"""Live ranges of the variables of a program in A-normal form.
 
     let %a = exp(%x); let %b = sqrt(%a); let %c = add(%b, %b); %c
                                 |                  |
                            last use of %a     last use of %b
 
-`backwards` goes through a function from its end to its beginning, and so meets the last use of
-every variable first. `held_by` says what else has to live as long as a variable does: a tuple is
-nothing without its fields.
+`backwards` walks a function from its end to its beginning, and so meets the last use of every
+variable first. `held_by` tells what else must live as long as a variable: a tuple keeps its fields
+alive.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from relay.tree import Steps
 
 
 class Live:
-    """The variables that are needed from some point on.
+    """The live variables at some point.
 
-    `total` is the sum of their sizes, as far as these are given, and `unknown` how many have None.
+    `total` is the sum of their known sizes, and `unknown` the number of those without one.
     """
 
     def __init__(self, sizes: Mapping[Var, int | None]) -> None:
@@ -74,7 +74,7 @@ class Live:
         return len(self._log)
 
     def taken_back(self, mark: int) -> dict[Var, None]:
-        """What was added since `mark` and is there, which it is not any more."""
+        """Remove the variables that were added since `mark`, and return them."""
         added = {v: None for v in self._log[mark:] if v in self._needed}
         for variable in added:
             self.discard(variable)
@@ -86,19 +86,19 @@ class Visitor(Protocol):
     """What is notified while a function is traversed backward."""
 
     def uses(self, e: Expr) -> Iterable[Var]:
-        """What one operation needs."""
+        """The variables that one operation uses."""
 
     def at_let(self, let: Let, live: Live, used: list[Var]) -> None:
-        """A binding: `live` is needed behind it, or in its blocks; `used` by its value."""
+        """A binding: `live` are the live variables behind it, `used` those its value uses."""
 
     def at_entry(self, owner: If | Clause, field: str, unused: list[Var]) -> None:
-        """A block that does not need what other blocks in its place do."""
+        """A branch that does not use variables that other branches use."""
 
 
 def backwards(
     function: Function, visitor: Visitor, sizes: Mapping[Var, int | None] | None = None
 ) -> None:
-    """Go through the body of a function in A-normal form, but not through functions inside."""
+    """Walk the body of a function in A-normal form backwards, nested functions excluded."""
     live = Live(sizes or {})
 
     def block(e: Expr) -> Steps[None]:
@@ -112,7 +112,7 @@ def backwards(
             value = let.value
             if isinstance(value, If | Match):
                 is_needed = let.variable in live
-                live.discard(let.variable)  # there is no result yet while a branch runs
+                live.discard(let.variable)  # no result exists yet while a branch runs
                 yield branches(list(_blocks(value)))
                 if is_needed:
                     live.add(let.variable)
@@ -150,7 +150,7 @@ def _blocks(value: If | Match) -> Iterator[tuple[If | Clause, str, Expr]]:
 
 
 def operands(e: Expr) -> Iterator[Var]:
-    """The variables that an operation is applied to; what is inside of its blocks is not."""
+    """The variables that an operation is applied to, without those used in its branches."""
     match e:
         case Var():
             yield e
@@ -168,19 +168,17 @@ def operands(e: Expr) -> Iterator[Var]:
 
 
 def functions_in(root: Function) -> Iterator[Function]:
-    """`root`, and the functions inside that are no kernels, each to be gone through by itself."""
+    """`root` and its nested functions that are not primitive."""
 
     def enter(node: Syntax) -> bool:
         return not (isinstance(node, Expr) and is_kernel(node))
 
-    top: Syntax = root
-    for node in tree.postorder(top, enter):
-        if isinstance(node, Function) and enter(node):
-            yield node
+    nodes: Iterator[Syntax] = tree.postorder(root, enter)  # type: ignore[arg-type]
+    yield from (node for node in nodes if isinstance(node, Function) and enter(node))
 
 
 def result_of(block: Expr) -> Expr:
-    """What a block ends in."""
+    """The result of a block."""
     while isinstance(block, Let):
         block = block.body
     return block
@@ -192,11 +190,11 @@ def held_by(
     keeps: Callable[[Expr], Iterable[Syntax]] | None = None,
     given: Iterable[Var] = (),
 ) -> Mapping[Var, frozenset[Var]]:
-    """For every variable that is bound in a function, what it holds.
+    """For every variable bound in a function, the variables whose objects it keeps alive.
 
-    `owns(variable, value)` says that a binding makes something new, which the variable holds. All
-    that holds it as well is found by `keeps`, the variables a value may be made of; by default
-    `kept_by`. What is `given` from outside holds itself. Variables that hold nothing are left out.
+    `owns(variable, value)`: the binding makes a new object. Other holders are found by `keeps`, the
+    variables a value may refer to; by default `kept_by`. Variables `given` from outside hold
+    themselves. Variables that hold nothing are left out.
     """
     keeps = keeps or kept_by
     bound = {id(n.value): n.variable for n in tree.postorder(function) if isinstance(n, Let)}
@@ -206,7 +204,7 @@ def held_by(
     for node in tree.postorder(function):
         whole = parts_of.get(id(node))
         if whole is not None and (held := found.get(other_names.get(whole, whole))) is not None:
-            # the parts of data hold what the whole does
+            # pattern variables hold what the matched value does
             found.update((v, held) for part in tree.postorder(node) for v in binders(part))
         variable = bound.get(id(node))
         if variable is None or not isinstance(node, Expr) or isinstance(node, Var):
@@ -222,7 +220,7 @@ def held_by(
 
 
 def origins(function: Function) -> Mapping[Var, Var]:
-    """For every variable that is another name of one, as in `let %b = %a`, the first name."""
+    """For every alias, as in `let %b = %a`, the original variable."""
     found = {
         node.variable: node.value
         for node in tree.postorder(function)
@@ -237,8 +235,8 @@ def origins(function: Function) -> Mapping[Var, Var]:
 
 
 def kept_by(value: Expr) -> Iterable[Syntax]:
-    """The variables that a value may be made of: data of what is in them, the results of branches
-    of either, the results of functions that nobody knows of whatever these are given."""
+    """The variables that a value may refer to: the fields of data, the results of branches, the
+    callee and arguments of unknown functions."""
     match value:
         case Var():
             return (value,)
@@ -258,7 +256,7 @@ def kept_by(value: Expr) -> Iterable[Syntax]:
 
 
 def _parts_of(function: Function) -> dict[int, Var]:
-    """The variables that are matched, by the patterns."""
+    """The matched variable of each pattern, by identity."""
     return {
         id(clause.lhs): node.data
         for node in tree.postorder(function)

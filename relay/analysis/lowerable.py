@@ -1,15 +1,15 @@
-"""Whether a program has the form that `relay.program` lowers, and what of it has not.
+"""Whether a program has the form that `relay.program` lowers, and the faults if not.
 
     for fault in lowerable_faults(module):
         print(fault)
 
-What `main` reaches consists of functions of the module that
+All functions reachable from `main`
 
 - are typed, and have no type parameters but dimensions;
-- have bodies in A-normal form, whose operators are inside of primitive functions, called in place;
-- contain no other function, except for those marked `Closure`, which return the one function in
-  them and nothing else: calling them is making a closure;
-- use operators and constructors only to call them, while a function of the module may be a value.
+- have bodies in A-normal form, whose operators are inside primitive functions, called in place;
+- contain no other function, except for those marked `Closure`, which only return the one function
+  in them: calling them makes a closure;
+- use operators and constructors only to call them, while a global function may be a value.
 
 `relay.pipeline.whole_program` brings programs into that form.
 """
@@ -39,13 +39,13 @@ ENTRY = "main"
 
 
 def check_lowerable(module: IRModule) -> None:
-    """An error that says what is missing, when `module` does not have the form."""
+    """Raise IllFormed with all faults of `module`."""
     if found := list(lowerable_faults(module)):
         raise IllFormed(found)
 
 
 def lowerable_faults(module: IRModule) -> Iterator[Diagnostic]:
-    """Everything in what `main` reaches that stands in the way of lowering it."""
+    """Everything reachable from `main` that cannot be lowered."""
     if ENTRY not in module:
         yield Diagnostic(f"the module has no function `@{ENTRY}`")
         return
@@ -80,7 +80,7 @@ def _faults(name: str, function: Function, module: IRModule) -> Iterator[Diagnos
 
 
 def _place_faults(user: Syntax, index: int, part: Syntax, where: str) -> Iterator[Diagnostic]:
-    """What is wrong about `part` being used by `user`."""
+    """The faults of `part` as a part of `user`."""
     is_called = isinstance(user, Call) and index == 0
     match part:
         case Function() if not (is_called and is_kernel(part)):

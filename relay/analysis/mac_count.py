@@ -1,7 +1,5 @@
-"""How much arithmetic a model is: multiply-accumulates of its convolutions and matrix products.
-
-Counted as the direct algorithm does them, padding included.
-"""
+"""Multiply-accumulates of the convolutions and matrix products of a model, by the direct algorithm,
+padding included."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from relay.ir.types import TensorType
 
 
 def get_total_mac_number(expr: Expr) -> Dim:
-    """The multiply-accumulates in a typed expression; symbolic when its dimensions are."""
+    """The multiply-accumulates in a typed expression; an expression of its dynamic dimensions."""
     total: Dim = 0
     for node in tree.postorder(expr):
         if isinstance(node, Call) and isinstance(node.op, Op):

@@ -1,4 +1,4 @@
-"""Whether a program has a normal form."""
+"""Checks for A-normal form and basic block normal form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOSURE = "Closure"
 
 
 class Blocks(Scopes):
-    """Scopes as basic blocks: a chain of lets is one."""
+    """Scopes as basic blocks: a chain of lets is one block."""
 
     def _edges(self, parent: Syntax) -> Iterable[tuple[Syntax, Scope]]:
         if isinstance(parent, Let):
@@ -41,10 +41,8 @@ class Blocks(Scopes):
 
 
 def check_basic_block_normal_form(expr: Expr) -> bool:
-    """Whether no computation is shared between blocks: function bodies, branches, clauses.
-
-    What several blocks need is bound by a `let` around them.
-    """
+    """Whether no computation is shared between basic blocks (function bodies, branches, clauses)
+    without a `let` around them."""
     return next(Blocks(expr).crossing(expr), None) is None
 
 
@@ -77,7 +75,7 @@ def check_a_normal_form(expr: Expr) -> bool:
 
 
 def _parts(e: Expr) -> tuple[list[Expr], list[Expr]]:
-    """What an operation is applied to, and the blocks inside of it."""
+    """The operands of an operation, and the blocks inside it."""
     match e:
         case Function(body=body):
             return [], [] if e.attrs.get("Primitive") else [body]
@@ -91,12 +89,12 @@ def _parts(e: Expr) -> tuple[list[Expr], list[Expr]]:
 
 
 def stays_in_place(e: Expr) -> bool:
-    """Whether `e` needs no name: a variable, an operator, a constructor, a global function."""
+    """Whether `e` needs no `let`: a variable, an operator, a constructor, a global function."""
     return is_atom(e) and not isinstance(e, Constant)
 
 
 def makes_closure(e: Expr) -> TypeGuard[Function]:
-    """Whether `e` is a function that returns the one function in it, over what it is given."""
+    """Whether `e` is a function that only returns a nested function over its parameters."""
     return isinstance(e, Function) and bool(e.attrs.get(CLOSURE)) and isinstance(e.body, Function)
 
 

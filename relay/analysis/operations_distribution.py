@@ -1,4 +1,4 @@
-"""Which compiler gets which operator of a partitioned program."""
+"""The external compiler of each operator in a partitioned program."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from relay.ir.module import IRModule
 
 
 def analyze_operations_distribution(mod: IRModule) -> dict[str, list[object]]:
-    """Where each operator call of a partitioned module ended up, by the name of its span's source.
+    """The compiler of each operator call of a partitioned module, by the name of its span's source.
 
-    A value is [compiler, composite, number]: the number is one per composite function, and one per
-    call outside of any; compiler and composite are `generic` where there is none.
+    A value is [compiler, composite, number]: one number per composite function, and one per call
+    outside of any; compiler and composite are `generic` where there is none.
     """
     found: dict[str, list[object]] = {}
     number = 0

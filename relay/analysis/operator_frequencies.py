@@ -1,6 +1,8 @@
-"""How often a program calls which operator."""
+"""Counts of operator calls in a program."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from relay import tree
 from relay.ir.expr import Call, Op
@@ -8,10 +10,7 @@ from relay.ir.module import IRModule
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How many calls of each operator the functions of a module contain."""
-    counts: dict[str, int] = {}
-    for function in mod.functions.values():
-        for node in tree.postorder(function):
-            if isinstance(node, Call) and isinstance(node.op, Op):
-                counts[node.op.name] = counts.get(node.op.name, 0) + 1
-    return counts
+    """The number of calls of each operator in the functions of a module."""
+    nodes = (node for function in mod.functions.values() for node in tree.postorder(function))
+    calls = (node.op for node in nodes if isinstance(node, Call))
+    return dict(Counter(op.name for op in calls if isinstance(op, Op)))

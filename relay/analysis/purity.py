@@ -56,7 +56,7 @@ WRITERS = frozenset({"vm.invoke_tvm_op", "memory.kill"})
 
 
 class Effect(IntEnum):
-    """What happens besides, the worse the higher."""
+    """The effect of an evaluation; a higher one includes the lower ones."""
 
     NONE = 0
     READS = 1
@@ -85,16 +85,16 @@ class Purity:
         self._spread()
 
     def effect(self, e: Expr) -> Effect:
-        """What evaluating `e`, a part of the program, does."""
+        """The effect of evaluating `e`, a part of the program."""
         if not is_atom(e) and id(e) not in self._uses:
             raise RelayError("effects are known of the parts of a program; this is none of it")
         return self._levels.get((_key(e), EVALUATED), Effect.NONE)
 
     def is_pure(self, e: Expr) -> bool:
-        """Whether evaluating `e` may be left out, or happen at another time."""
+        """Whether evaluating `e` may be removed or moved."""
         return self.effect(e) is Effect.NONE
 
-    # --- spreading
+    # --- propagation
 
     def _spread(self) -> None:
         while self._pending:
@@ -106,7 +106,7 @@ class Purity:
                 self._pending.extend((onward, level) for onward in self._flows.get(fact, ()))
 
     def _flow(self, sources: Iterable[Syntax], facts: Iterable[int], to: Syntax, fact: int) -> None:
-        """What is true of the facts of the sources is true of that fact of `to`."""
+        """Effects of these facts of the sources propagate to that fact of `to`."""
         target = (_key(to), fact)
         for source, known in product(sources, facts):
             self._flows.setdefault((_key(source), known), []).append(target)
@@ -117,12 +117,11 @@ class Purity:
             self._flow((source,), (fact,), to, fact)
 
     def _unknown(self, e: Syntax) -> None:
-        """Nobody knows what calling the value of `e` does, unless its type says it has no
-        functions."""
+        """Calling the value of `e` may do anything, unless its type contains no functions."""
         if not isinstance(e, Expr) or not _is_data(e):
             self._pending.extend(((_key(e), fact), Effect.ACTS) for fact in VALUE)
 
-    # --- where effects are, and which way they go
+    # --- sources of effects, and edges
 
     def _read(self, program: IRModule | Expr) -> None:
         roots = list(program.functions.values()) if isinstance(program, IRModule) else [program]
@@ -217,27 +216,25 @@ class Purity:
     def _read_atom(self, e: Op | Constructor) -> None:
         """An operator or a constructor, in case it is used as a value."""
         if isinstance(e, Constructor):
-            # what it is going to hold is not known
+            # its future fields are unknown
             self._pending.append(((_key(e), INSIDE), Effect.ACTS))
         elif not isinstance(e, OpDef) or e.stateful or e.on_values:
             self._pending.extend(((_key(e), fact), Effect.ACTS) for fact in VALUE)
 
 
 def manages_memory(e: Expr) -> bool:
-    """Whether tensors change while `e` is evaluated, because it writes to storage.
-
-    Then a pure computation has its place as well: its arguments are others later.
-    """
+    """Whether evaluating `e` writes to storage; then pure computations must not be moved either,
+    since their arguments change."""
     return any(isinstance(n, Op) and n.name in WRITERS for n in tree.postorder(e))
 
 
 def _key(e: Syntax) -> object:
-    """What an expression is known by: global functions by their names, all others by identity."""
+    """The key of an expression: the name of a global function, otherwise the identity."""
     return e.name_hint if isinstance(e, GlobalVar) else id(e)
 
 
 def _is_data(e: Expr) -> bool:
-    """Whether the type of `e` says that there are no functions in its value."""
+    """Whether the type of `e` contains no functions."""
     ty: Type | None = e.ty
     if ty is None and isinstance(e, Var):
         ty = e.type_annotation

@@ -1,4 +1,4 @@
-"""Kernels that compute nothing: the elements of a tensor in another shape."""
+"""Kernels that only reshape a tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from relay.op.opdef import OpDef
 
 
 def only_reshapes(function: Function) -> bool:
-    """Whether the elements of the only parameter come out as they are, in another shape."""
+    """Whether the function only reshapes its single parameter."""
     current = function.body
     while isinstance(current, Call) and isinstance(current.op, OpDef):
         if Trait.RESHAPES not in current.op.traits:

@@ -1,4 +1,4 @@
-"""Which weights of `nn.conv2d` are worth being stored in blocks.
+"""Finds weights of `nn.conv2d` that are sparse enough for BSR format.
 
     result = relay.analysis.sparse_conv2d.process_params(func, params, (16, 1), 0.8, "NHWC", 1)
     mod = relay.transform.Conv2dToSparse(result.weight_name, result.weight_shape, "NHWC", 1)(mod)
@@ -15,25 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from relay import nd
 from relay.analysis.block_sparse import (
     BlockSparse,
     SparseAnalysisResult,
     block_sparse,
+    replace_weights,
     share_of_zeros,
-    store,
-    weights_of,
 )
 from relay.errors import RelayError
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 
-# the layouts that images may have, with those of the weights that go with them
+# Layouts of images, and the corresponding layouts of weights.
 KERNEL_LAYOUTS = {"NHWC": "HWIO", "NCHW": "OIHW"}
 
 
 def checked_form(layout: str, kernel_size: int) -> None:
-    """An error for images or windows that `nn.sparse_conv2d` does not know."""
+    """An error for layouts or windows that `nn.sparse_conv2d` does not support."""
     if layout not in KERNEL_LAYOUTS:
         known = " and ".join(KERNEL_LAYOUTS)
         raise RelayError(f"sparse convolutions know the layouts {known}, found {layout!r}")
@@ -42,8 +40,8 @@ def checked_form(layout: str, kernel_size: int) -> None:
 
 
 def has_sparse_form(call: Call, layout: str, kernel_size: int) -> bool:
-    """Whether `nn.sparse_conv2d` of that layout and size can do what this call, typed, does: it
-    keeps the size of images, goes by steps of 1 and combines all channels."""
+    """Whether `nn.sparse_conv2d` of that layout and size can replace this typed call: stride 1,
+    padding that keeps the size of images, one group."""
     if getattr(call.op, "name", "") != "nn.conv2d":
         return False
     attrs: Any = call.attrs
@@ -72,10 +70,10 @@ def has_sparse_form(call: Call, layout: str, kernel_size: int) -> bool:
 def sparse_weight(
     array: np.ndarray, layout: str, blocksize: Sequence[int], threshold: float
 ) -> BlockSparse | None:
-    """The weight of a convolution in blocks; None if that is not worth while.
+    """The weight of a convolution in BSR format; None if it is not sparse enough.
 
-    It is where at least the share `threshold` is 0: of its elements for a window of one element,
-    otherwise of its blocks.
+    The fraction of zeros must be at least `threshold`: of elements for a 1x1 window, otherwise of
+    blocks.
     """
     if layout == "NHWC":
         matrix = array.reshape(-1, array.shape[-1]).T
@@ -97,21 +95,16 @@ def process_params(
     layout: str,
     kernel_size: int,
 ) -> SparseAnalysisResult:
-    """The weights of `nn.conv2d` in a function, of that layout and size, that are sparse.
+    """The sparse weights of `nn.conv2d` of that layout and size in a function.
 
-    In `params` they are replaced: `w` by its blocks `w.data`, `w.indices` and `w.indptr`. Weights
-    that do not consist of whole blocks, or are used for something else besides, stay as they are.
+    In `params`, `w` is replaced by `w.data`, `w.indices` and `w.indptr`. Weights that blocks do not
+    divide evenly, or that have other uses, stay as they are.
     """
     checked_form(layout, kernel_size)
-    result = SparseAnalysisResult([], [])
     fits = partial(has_sparse_form, layout=layout, kernel_size=kernel_size)
-    for name in weights_of(expr, fits):
-        if name not in params:
-            continue
-        array = nd.as_numpy(params[name])
-        weight = sparse_weight(array, layout, block_size, sparsity_threshold)
-        if weight is not None:
-            result.weight_name.append(name)
-            result.weight_shape.append(weight.extents)
-            store(params, name, weight)
-    return result
+    return replace_weights(
+        expr,
+        params,
+        fits,
+        lambda array: sparse_weight(array, layout, block_size, sparsity_threshold),
+    )

@@ -1,4 +1,4 @@
-"""Which weights of `nn.dense` are worth being stored in blocks.
+"""Finds weights of `nn.dense` that are sparse enough for BSR format.
 
 result = relay.analysis.sparse_dense.process_params(func, params, (16, 1), 0.8)
 mod = relay.transform.DenseToSparse(result.weight_name, result.weight_shape)(mod)
@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import MutableMapping, Sequence
 from typing import Any
 
-from relay import nd
+import numpy as np
+
 from relay.analysis.block_sparse import (
+    BlockSparse,
     SparseAnalysisResult,
     block_sparse,
+    replace_weights,
     share_of_zeros,
-    store,
-    weights_of,
 )
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
 
 
 def has_sparse_form(call: Call) -> bool:
-    """Whether `nn.sparse_dense` can do what this call, which is typed, does."""
+    """Whether `nn.sparse_dense` can replace this typed call."""
     if getattr(call.op, "name", "") != "nn.dense":
         return False
     data, weight = (arg.ty for arg in call.args)
@@ -41,19 +42,14 @@ def process_params(
     block_size: Sequence[int],
     sparsity_threshold: float,
 ) -> SparseAnalysisResult:
-    """The weights of `nn.dense` in a function of which at least that share of elements is 0.
+    """The weights of `nn.dense` in a function with at least that fraction of zeros.
 
-    In `params` they are replaced: `w` by its blocks `w.data`, `w.indices` and `w.indptr`. Weights
-    that do not consist of whole blocks, or are used for something else besides, stay as they are.
+    In `params`, `w` is replaced by `w.data`, `w.indices` and `w.indptr`. Weights that blocks do not
+    divide evenly, or that have other uses, stay as they are.
     """
-    result = SparseAnalysisResult([], [])
-    for name in weights_of(expr, has_sparse_form):
-        if name not in params:
-            continue
-        array = nd.as_numpy(params[name])
+
+    def convert(array: np.ndarray) -> BlockSparse | None:
         weight = block_sparse(array, block_size)
-        if weight is not None and share_of_zeros(array) >= sparsity_threshold:
-            result.weight_name.append(name)
-            result.weight_shape.append(weight.extents)
-            store(params, name, weight)
-    return result
+        return weight if share_of_zeros(array) >= sparsity_threshold else None
+
+    return replace_weights(expr, params, has_sparse_form, convert)
