@@ -173,7 +173,7 @@ def functions_in(root: Function) -> Iterator[Function]:
     def enter(node: Syntax) -> bool:
         return not (isinstance(node, Expr) and is_kernel(node))
 
-    nodes: Iterator[Syntax] = tree.postorder(root, enter)  # type: ignore[arg-type]
+    nodes: Iterator[Syntax] = tree.postorder(root, enter)
     yield from (node for node in nodes if isinstance(node, Function) and enter(node))
 
 

@@ -29,10 +29,16 @@ def is_precomputable(op: OpDef) -> bool:
 
 
 def size_of(ty: Type | None) -> int | None:
-    """The bytes of a tensor or a tuple of tensors; None where they are dynamic, or too many."""
+    """The bytes of a tensor, or of nested tuples of tensors; None where dynamic, or too many."""
     total = 0
-    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
-        if not isinstance(part, TensorType) or not all(isinstance(d, int) for d in part.shape):
-            return None
-        total += prod(part.concrete_shape) * dtypes.to_numpy(part.dtype).itemsize
+    pending = [ty]
+    while pending:
+        match pending.pop():
+            case TensorType(shape=shape, dtype=dtype) if all(isinstance(d, int) for d in shape):
+                extents = [d for d in shape if isinstance(d, int)]
+                total += prod(extents) * dtypes.to_numpy(dtype).itemsize
+            case TupleType(fields=fields):
+                pending.extend(fields)
+            case _:
+                return None
     return total if total < MOST else None

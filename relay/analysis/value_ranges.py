@@ -23,12 +23,12 @@ from relay.op.building.numerics import limits
 
 _finfo: Any = ml_dtypes.finfo
 
-# How many operators in a row are followed: every operator of a chain asks for its range.
+# The maximal length of a chain of operators, since every operator of one asks for its range.
 DEPTH = 4
 
 
 class Definitions(Protocol):
-    """What the variables and expressions of a program are."""
+    """The definitions of variables and expressions."""
 
     def dtype(self, e: Expr) -> str:
         """The element type of a tensor."""

@@ -1,4 +1,4 @@
-"""Whether a program is put together rightly."""
+"""Whether a program is well formed."""
 
 from __future__ import annotations
 

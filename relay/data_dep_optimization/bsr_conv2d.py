@@ -1,4 +1,4 @@
-"""Store the weights of `nn.conv2d` in blocks, where most of them are zeros."""
+"""Store sparse weights of `nn.conv2d` in BSR format."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def convert(
     layout: str = "NHWC",
     kernel_size: int = 1,
 ) -> tuple[Function, dict[str, Any]]:
-    """`func` with `nn.sparse_conv2d` for those weights of which at least the share
-    `sparsity_threshold` is 0, and its parameters.
+    """`func` with `nn.sparse_conv2d` for weights with at least the fraction `sparsity_threshold` of
+    zeros, and its parameters.
 
-    Convolutions of another layout or size stay as they are, and so do weights that do not consist
-    of whole blocks of `blocksize`, (output channels, columns of the weight as a matrix).
+    Convolutions of another layout or size stay as they are, and so do weights that blocks of
+    `blocksize`, (output channels, columns of the weight as a matrix), do not divide evenly.
     """
     weights = dict(params)
     found = process_params(func, weights, blocksize, sparsity_threshold, layout, kernel_size)
@@ -41,13 +41,8 @@ def convert2(
     layout: str,
     kernel_size: int,
 ) -> tuple[Function, dict[str, Any]]:
-    """The same for weights that are constants of the program: `params` are bound first, and none
-    are left."""
+    """The same for weights that are constants: `params` are bound first, and none are left."""
     bound = bind_params_by_name(func, params)
-    left = {name: params[name] for name in params if _has(bound, name)}
+    names = {param.name_hint for param in bound.params}
     sparse = Conv2dToSparse2(layout, kernel_size, blocksize, sparsity_threshold)
-    return run_pass(bound, sparse), left
-
-
-def _has(function: Function, name: str) -> bool:
-    return any(param.name_hint == name for param in function.params)
+    return run_pass(bound, sparse), {name: params[name] for name in params if name in names}

@@ -1,4 +1,4 @@
-"""Store the weights of `nn.dense` in blocks, where most of them are zeros."""
+"""Store sparse weights of `nn.dense` in BSR format."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from relay.transform.sparse.dense_to_sparse import DenseToSparse
 def convert(
     func: Function, params: Mapping[str, Any], blocksize: Sequence[int], sparsity_threshold: float
 ) -> tuple[Function, dict[str, Any]]:
-    """`func` with `nn.sparse_dense` for those weights of which at least the share
-    `sparsity_threshold` is 0, and its parameters.
+    """`func` with `nn.sparse_dense` for weights with at least the fraction `sparsity_threshold` of
+    zeros, and its parameters.
 
-    Weights that do not consist of whole blocks of `blocksize`, (rows, columns), stay as they are.
+    Weights that blocks of `blocksize`, (rows, columns), do not divide evenly stay as they are.
     """
     weights = dict(params)
     found = process_params(func, weights, blocksize, sparsity_threshold)

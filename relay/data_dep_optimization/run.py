@@ -1,4 +1,4 @@
-"""A pass over one function."""
+"""Runs a pass over one function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relay.transform.base import Pass
 def run_pass(func: Function, one: Pass) -> Function:
     """`func` after a pass, with the passes that it requires."""
     if not isinstance(func, Function):
-        raise RelayError(f"a relay.Function is optimised, found a {type(func).__name__}")
+        raise RelayError(f"a relay.Function is optimized, found a {type(func).__name__}")
     module = IRModule.from_expr(func)
     (name,) = module.functions
     result = one(module)[name]

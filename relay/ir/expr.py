@@ -652,6 +652,12 @@ def _converted(array: np.ndarray, dtype: str) -> np.ndarray:
         return array.astype(dtypes.to_numpy(dtype))
 
 
+def ascribed(value: Expr, ty: Type | None) -> Let:
+    """`let %result: ty = value; %result`: `value` with the type `ty`, checked at run time."""
+    result = Var("result", ty)
+    return Let(result, value, result)
+
+
 def with_fields(original: Any, *values: Any, **changes: Any) -> Any:
     """A copy with some fields changed, given in order or by name; None leaves one as it is."""
     cls: Any = type(original)

@@ -15,7 +15,7 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
-from relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var, is_atom
+from relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var, ascribed, is_atom
 from relay.ir.types import substitute
 
 
@@ -47,17 +47,18 @@ class Inlining:
         function: Function,
         args: Sequence[Expr],
         may_move: Callable[[Expr], bool] = lambda _: False,
+        bind_all: bool = False,
     ) -> Expr:
         """The expression that replaces the call.
 
         `function` and `args` are the callee and the arguments after rewriting; `may_move` is asked
-        about the arguments before it.
+        about the arguments before it. `bind_all`: all arguments but atoms are bound by a `let`.
         """
         callee = self.callee
         types = dict(zip(callee.type_params, self.call.type_args, strict=True))
         given: dict[Var, Expr] = {}
         first: list[Expr] = []
-        in_order = _uses_in_order(function)
+        in_order = not bind_all and _uses_in_order(function)
         for param, before, arg in zip(function.params, self.call.args, args, strict=True):
             declared = param.type_annotation and substitute(param.type_annotation, types)
             as_declared = declared in (None, before.ty)
@@ -69,8 +70,7 @@ class Inlining:
         copy = copied(function, types, given)
         body: Expr = copy.body
         if callee.ret_type not in (None, callee.body.ty):  # the declared type is less precise
-            result = Var("result", copy.ret_type)
-            body = Let(result, body, result)
+            body = ascribed(body, copy.ret_type)
         for variable, arg in reversed(list(zip(copy.params, first, strict=True))):
             body = Let(variable, arg, body)
         return body

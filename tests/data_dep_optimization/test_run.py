@@ -13,5 +13,5 @@ def test_a_function_comes_out():
 
 
 def test_a_function_goes_in():
-    with pytest.raises(relay.RelayError, match=r"a relay\.Function is optimised, found a Constant"):
+    with pytest.raises(relay.RelayError, match=r"a relay\.Function is optimized, found a Constant"):
         run_pass(relay.const(1), FoldConstant())

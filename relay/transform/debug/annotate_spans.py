@@ -18,7 +18,7 @@ SOURCE_NAME = "GeneratedSource"
 
 @frozen
 class AnnotateSpans(ModulePass):
-    """Replaces all spans by places in the printed program."""
+    """Replaces all spans by those in the printed program."""
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         return parse(module.astext(show_meta_data=True), SOURCE_NAME)

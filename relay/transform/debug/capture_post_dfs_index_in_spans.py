@@ -28,17 +28,14 @@ class CapturePostDfsIndexInSpans(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        root: Syntax = function
-        nodes = list(tree.postorder(root))
-        numbers = {
-            id(node): number
-            for number, node in enumerate(node for node in nodes if isinstance(node, Expr))
-        }
+        nodes: list[Syntax] = list(tree.postorder(function))
+        expressions = (node for node in nodes if isinstance(node, Expr))
+        numbers = {id(node): number for number, node in enumerate(expressions)}
         dominators = _dominators(nodes)
-        types: dict[Expr, Type | None] = {}  # of the copies, which are those of the originals
+        types: dict[Expr, Type | None] = {}  # of the copies
 
         def visit(before: Syntax, after: Syntax) -> Syntax:
-            # operators and constructors are defined elsewhere, and are the same everywhere
+            # operators and constructors are shared between programs
             if not isinstance(before, Expr) or isinstance(before, Op | Constructor):
                 return after
             mine, above = numbers[id(before)], numbers[id(dominators[id(before)])]
@@ -53,7 +50,7 @@ class CapturePostDfsIndexInSpans(FunctionPass):
 
 
 def _dominators(nodes: list[Syntax]) -> dict[int, Syntax]:
-    """For each node of a graph, given with children first, the expression it is dominated by."""
+    """The immediate post-dominator of each node of a graph, given in post-order."""
     order = nodes[::-1]  # users before what they use
     forest = Forest()
     place: dict[int, int] = {}

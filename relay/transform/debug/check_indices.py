@@ -27,7 +27,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class CheckIndices(FunctionPass):
-    """Puts a `check_indices` before the operators that select by indices."""
+    """Inserts `check_indices` before operators that select by indices."""
 
     opt_level = 0
     required = ("InferType",)
@@ -37,7 +37,7 @@ class CheckIndices(FunctionPass):
     ) -> Function:
         if is_opaque(function):
             return function
-        kept: dict[Syntax, Syntax] = {n: n for n in tree.postorder(function) if is_opaque(n)}
+        kept = {n: n for n in tree.postorder(function) if is_opaque(n)}
         return tree.transform(function, _checked, kept)
 
 
@@ -71,7 +71,7 @@ def is_tuple(e: Expr) -> bool:
 
 
 def _parts(arg: Expr, before: Expr) -> list[Leaf]:
-    """An argument, or the parts of a tuple one by one."""
+    """An argument, or the fields of a tuple."""
     ty = before.checked_type
     if isinstance(ty, TensorType):
         return [(arg, ty)]
@@ -85,7 +85,7 @@ def _parts(arg: Expr, before: Expr) -> list[Leaf]:
 
 
 def _guarded(one: Selection, leaves: Sequence[Leaf], call: Call) -> Expr:
-    """The indices, with a check before them."""
+    """The indices with a check."""
     indices, ty = leaves[one.indices]
     if _has_check(indices):
         return indices
@@ -101,7 +101,7 @@ def _guarded(one: Selection, leaves: Sequence[Leaf], call: Call) -> Expr:
 
 
 def _has_check(indices: Expr) -> bool:
-    """Whether a check stands before the indices already."""
+    """Whether the indices are checked already."""
     match indices:
         case Call(op=OpDef() as op, args=(_, Call(op=OpDef() as second))):
             return op is add and second is check_indices

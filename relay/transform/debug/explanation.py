@@ -45,18 +45,15 @@ class Change:
 
     @property
     def diff(self) -> str:
-        """A unified diff of the texts; empty when they read the same, but for types."""
+        """A unified diff of the texts; empty when they differ in types only."""
         return text_diff(_text(self.before), _text(self.after))
 
     @property
     def operators(self) -> dict[str, tuple[int, int]]:
-        """The operators that are not called as often as before: how often before, and after."""
+        """The operators whose number of calls changed, with the numbers before and after."""
         before, after = _operators(self.before), _operators(self.after)
-        return {
-            name: (before[name], after[name])
-            for name in sorted({*before, *after})
-            if before[name] != after[name]
-        }
+        changed = [n for n in sorted({*before, *after}) if before[n] != after[n]]
+        return {name: (before[name], after[name]) for name in changed}
 
     def __str__(self) -> str:
         counts = ", ".join(f"{name} {a} -> {b}" for name, (a, b) in self.operators.items())
@@ -77,7 +74,7 @@ def _operators(function: Function | None) -> Counter[str]:
 
 @dataclass
 class Step:
-    """One run of a pass. What passes inside it did stands in `inner`, and not in `changes`."""
+    """One run of a pass. The changes of passes inside it are in `inner`, not in `changes`."""
 
     info: PassInfo
     depth: int = 0
@@ -92,7 +89,8 @@ class Step:
         return self.info.name
 
     def render(self, lines: int = SHOWN_LINES) -> str:
-        """What happened, with at most that many lines of a diff; without those inside."""
+        """The report of this step without its inner steps, with at most that many lines of a
+        diff."""
         told = [f"{change}" for change in self.changes]
         if self.failed:
             told = ["failed"]
@@ -123,18 +121,18 @@ def _indented(text: str, margin: str) -> str:
 
 
 class Explanation(PassInstrument):
-    """Keeps what passes do, as long as its context lasts; what it knows stays when that is left.
+    """Records what passes change while its context is active.
 
-    It can be one of the instruments of a PassContext, or be entered by itself: then the context is
-    like the present one, with this instrument added.
+    It can be one of the instruments of a PassContext, or be entered itself: then the context is a
+    copy of the current one with this instrument added.
     """
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []  # those that did not run inside another
+        self.steps: list[Step] = []  # the outermost ones
         self._running: list[tuple[Step, IRModule, float]] = []
         self._contexts: list[PassContext] = []
 
-    # --- by itself
+    # --- as a context
 
     def __enter__(self) -> Explanation:
         around = PassContext.current()
@@ -163,7 +161,7 @@ class Explanation(PassInstrument):
         step, before, started = self._running.pop()
         step.seconds = time.perf_counter() - started
         if step.inner:
-            return  # what they changed is told once
+            return  # the inner steps have the changes
         step.changes = _changes(before, mod)
         if info.name == "FuseOps":
             context = PassContext.current()
@@ -175,7 +173,7 @@ class Explanation(PassInstrument):
         step.seconds = time.perf_counter() - started
         step.failed = True
 
-    # --- to read
+    # --- reading
 
     def __iter__(self) -> Iterator[Step]:
         """All steps, each before those inside it."""
@@ -196,7 +194,7 @@ class Explanation(PassInstrument):
     def render(self, lines: int = SHOWN_LINES) -> str:
         """All steps in order, with at most that many lines of each diff.
 
-        Inference that other passes require, and that found nothing to do, is left out.
+        Type inference without changes is left out.
         """
         return "\n".join(
             step.render(lines)
@@ -220,7 +218,7 @@ def _changes(before: IRModule, after: IRModule) -> tuple[Change, ...]:
 
 
 def explain(mod: IRModule, passes: Pass) -> Explanation:
-    """What a pass, or several as one, does to a module."""
+    """What a pass, or a Sequential, changes in a module."""
     with Explanation() as story:
         passes(mod)
     return story

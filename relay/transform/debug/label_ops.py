@@ -41,11 +41,11 @@ class LabelOps(FunctionPass):
             if isinstance(node, Function) and is_foreign(node):
                 sealed[node] = node
             elif isinstance(node, Function) and node.attrs.get("Primitive"):
-                sealed[node] = labelled(node)
+                sealed[node] = labeled(node)
         return tree.transform(function, lambda _, after: after, sealed)
 
 
-def labelled(kernel: Function) -> Function:
+def labeled(kernel: Function) -> Function:
     """A primitive function with its labels; itself if it has them."""
     plain = kernel
     for label in LABELS:
@@ -64,10 +64,7 @@ def _name(kernel: Function) -> str:
 
 
 def _hash(kernel: Function) -> str:
-    """Of the text, with names for variables that say only which is which."""
-    root: Syntax = kernel
-    names: dict[Syntax, Syntax] = {
-        v: Var(f"v{n}", v.type_annotation) for n, v in enumerate(bound_vars(kernel))
-    }
-    text = tree.transform(root, lambda _, after: after, names).astext()
+    """A hash of the text with numbered variables."""
+    names = {v: Var(f"v{n}", v.type_annotation) for n, v in enumerate(bound_vars(kernel))}
+    text = tree.transform(kernel, lambda _, after: after, names).astext()
     return hashlib.sha256(text.encode()).hexdigest()[:16]

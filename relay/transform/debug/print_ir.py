@@ -1,4 +1,4 @@
-"""Print the program on its way through a Sequential; nothing is changed."""
+"""Print the program between two passes; nothing is changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class PrintIR(ModulePass):
-    """Prints the module under `header` to the error stream, as logs go there."""
+    """Prints the module under `header` to stderr."""
 
     header: str = ""
     show_meta_data: bool = False

@@ -1,6 +1,8 @@
-"""Check that every expression knows its place in a source; nothing is changed."""
+"""Check that every expression has a span; nothing is changed."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from relay import tree
 from relay.errors import Diagnostic, IllFormed, fail
@@ -10,8 +12,8 @@ from relay.ir.module import IRModule
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
-# Defined elsewhere and used in many places: operators, constructors, constants of the metadata.
-PLACELESS = (Op, Constructor, Constant)
+# Shared between many expressions, so they need no span.
+WITHOUT_SPAN = (Op, Constructor, Constant)
 
 
 @frozen
@@ -19,12 +21,12 @@ class SpanCheck(ModulePass):
     """Raises IllFormed, listing the expressions without a span, per function and kind."""
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        counts: dict[tuple[str, str], int] = {}
-        for name, function in module.functions.items():
-            for node in tree.postorder(function):
-                if isinstance(node, Expr) and node.span is None and not isinstance(node, PLACELESS):
-                    key = (name.name_hint, type(node).__name__)
-                    counts[key] = counts.get(key, 0) + 1
+        counts = Counter(
+            (name.name_hint, type(node).__name__)
+            for name, function in module.functions.items()
+            for node in tree.postorder(function)
+            if isinstance(node, Expr) and not isinstance(node, WITHOUT_SPAN) and node.span is None
+        )
         if counts:
             fail(IllFormed, [_missing(*key, count) for key, count in counts.items()])
         return module

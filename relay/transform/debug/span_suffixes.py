@@ -25,10 +25,7 @@ SUFFIX = "_PART_"
 
 
 def tag_suffixes(mod: IRModule) -> IRModule:
-    """`mod` with a name of its own for the span of every call.
-
-    Calls that are the only ones of their name keep it, and so do those without a name.
-    """
+    """`mod` with a distinct name for the span of every call; unique names are kept."""
     result = mod.copy()
     changed = False
     for name, function in mod.functions.items():
@@ -57,7 +54,7 @@ def _tagged(function: Function) -> Function:
 
 
 def _name(node: Syntax) -> str | None:
-    """The name of the place that a call comes from; a line of a text is a place of its own."""
+    """The span name of a call; None if the span has a line, or there is none."""
     span = node.span
     if not isinstance(node, Call) or not isinstance(span, Span) or span.line:
         return None

@@ -1,1 +1,1 @@
-"""Passes that hand parts of a program to other compilers."""
+"""Passes that offload parts of a program to external compilers."""

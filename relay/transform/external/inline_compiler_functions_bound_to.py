@@ -34,8 +34,7 @@ MARKS = ("Primitive", "Inline", "Compiler", "global_symbol")
 class InlineCompilerFunctionsBoundTo(ModulePass):
     """Inlines the functions of those names that have a `Compiler`.
 
-    Where one is called in a way that its body cannot stand alone, or is used as a value, it stays,
-    as a function like any other.
+    One that cannot be inlined, or is used as a value, becomes an ordinary function.
     """
 
     required = ("InferType",)
@@ -78,8 +77,7 @@ def _unmarked(function: Function) -> Function:
 def _inlined(
     function: Function, wanted: Mapping[str, Function], plain: Mapping[str, Function]
 ) -> Function:
-    """`function` with the bodies of those `wanted`, which have become `plain`, in the places of
-    their calls."""
+    """`function` with calls of `wanted` replaced by the bodies of their `plain` forms."""
     purity = Purity(function)
 
     def rewritten(before: Syntax, after: Syntax) -> Syntax:

@@ -35,11 +35,11 @@ class InlineComposites(FunctionPass):
 
 
 def without_composites(function: Function, target: str = "") -> Function:
-    """`function`, typed, with the operators of composite functions for `target` in their place."""
+    """The typed `function` with composite functions for `target` inlined."""
     nodes = list(tree.postorder(function))
     if not any(_is_for(node, target) for node in nodes):
         return function
-    # kernels, and what others compile, are as they want it
+    # kernels, and functions of external compilers, stay as they are
     sealed: dict[Syntax, Syntax] = {node: node for node in nodes if is_sealed(node)}
     purity = Purity(function)
 

@@ -24,7 +24,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class MarkCompilerFunctionsAsExtern(ModulePass):
-    """Gives functions that have a `Compiler` the attribute `Extern` instead of all they have.
+    """Replaces the attributes of functions that have a `Compiler` by `Extern`.
 
     With `compiler_filter` only those for that compiler.
     """
@@ -49,8 +49,7 @@ class MarkCompilerFunctionsAsExtern(ModulePass):
 
         for name, function in module.functions.items():
             if not is_foreign(function):
-                root: Syntax = function
-                module[name] = tree.transform(root, called)
+                module[name] = tree.transform(function, called)
         for key, function in marked.items():
             module[key] = tree.replace(function, attrs=DictAttrs({"Extern": 1}))
         return infer_module(module)

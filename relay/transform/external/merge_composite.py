@@ -31,11 +31,10 @@ COMPOSITE = "Composite"
 
 @frozen
 class MergeComposite(FunctionPass):
-    """Makes composite functions of what the patterns of a table match.
+    """Moves the matches of a table of patterns into composite functions.
 
-    An entry is (name, pattern) or (name, pattern, check); `check` is asked with the expression that
-    fits the pattern, typed, whether to take it. Entries are tried in order, and what an earlier one
-    took is not looked at again.
+    An entry is (name, pattern) or (name, pattern, check); `check` decides about a match, given as a
+    typed expression. Entries are tried in order, and matches do not overlap.
     """
 
     required = ("InferType",)
@@ -52,7 +51,7 @@ class MergeComposite(FunctionPass):
         for name, pattern, check in self.pattern_table:
             after = partition(pattern, function, {COMPOSITE: name}, check)
             if after is not function:
-                # the checks of the entries to come want to see types
+                # the checks of later entries get typed expressions
                 after = infer_expr(after, module)
                 assert isinstance(after, Function)
                 function = after
@@ -64,7 +63,7 @@ def _accept(_: Expr) -> bool:
 
 
 def _entry(given: Any) -> tuple[str, DFPattern, Callable[[Expr], bool]]:
-    """An entry of a table, in full."""
+    """An entry of a table with its check."""
     match given:
         case (str() as name, DFPattern() as pattern):
             return name, pattern, _accept

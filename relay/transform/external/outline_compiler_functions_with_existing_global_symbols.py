@@ -49,7 +49,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
 
 
 class _Outlining:
-    """Takes functions out of the functions of a module."""
+    """Moves nested functions to the module."""
 
     def __init__(self, module: IRModule, compiler: str) -> None:
         self.outlined: dict[str, Function] = {}
@@ -57,7 +57,7 @@ class _Outlining:
         self._compiler = compiler
 
     def of(self, function: Function) -> Function:
-        new: dict[int, Syntax] = {}  # what stands for a node; for a variable, what it is bound to
+        new: dict[int, Syntax] = {}  # the replacement of a node; of a variable, its value
         order = list(tree.postorder(function))
         for node in order:
             match node:

@@ -35,6 +35,7 @@ from relay.analysis.annotated_regions import (
     compiler_of,
 )
 from relay.analysis.purity import Purity
+from relay.check.components import strongly_connected
 from relay.check.infer import infer_expr, infer_module
 from relay.errors import PassError
 from relay.immutable import frozen
@@ -71,10 +72,10 @@ Rewrite = Callable[[Syntax, Syntax], Syntax]
 
 @frozen
 class PartitionGraph(ModulePass):
-    """Makes global functions of annotated regions and composite functions.
+    """Moves annotated regions and composite functions into global functions.
 
-    `mod_name` becomes a part of their names. With `bind_constants` constants that come into a
-    region stand in its function, else they are arguments of it.
+    `mod_name` becomes a part of their names. With `bind_constants` constants that enter a region
+    are inside its function, else they are arguments of it.
     """
 
     required = ("InferType",)
@@ -105,12 +106,12 @@ def _is(node: Syntax, op: Op) -> bool:
     return isinstance(node, Call) and node.op is op
 
 
-# --- annotations in the form that is cut along ---------------------------------------------------
+# --- normalizing annotations ---------------------------------------------------------------------
 
 
 def _annotated(function: Function, module: IRModule) -> Function:
-    """`function` with tuples that leave regions taken apart, nothing marked for nobody, and regions
-    around composite functions that are in none."""
+    """`function` with tuples that leave regions split, annotations for `default` removed, and
+    regions around composite functions that are in none."""
     prepared = _rewritten(function, _prepared)
     regions = AnnotatedRegionSet(prepared, compiler_begin, compiler_end)
 
@@ -131,7 +132,7 @@ def _annotated(function: Function, module: IRModule) -> Function:
 
 
 def _rewritten(function: Function, rewrite: Rewrite) -> Function:
-    """`function` rewritten, except for what others know already."""
+    """`function` rewritten, except inside sealed and composite functions."""
     settled: dict[Syntax, Syntax] = {
         node: node
         for node in tree.postorder(function)
@@ -156,7 +157,7 @@ def _prepared(_: Syntax, after: Syntax) -> Syntax:
 
 
 def _field_by_field(data: Expr, end: Call) -> Steps[Expr]:
-    """The fields of a tuple, each with an end of its own."""
+    """The fields of a tuple, each with its own end."""
     if not isinstance(data, Tuple):
         return tree.replace(end, args=(data,))
     fields = yield tree.gather(_field_by_field(part, end) for part in data.fields)
@@ -164,7 +165,7 @@ def _field_by_field(data: Expr, end: Call) -> Steps[Expr]:
 
 
 def _compiler_of_composite(node: Syntax) -> str | None:
-    """The compiler of a composite function that is called where it stands."""
+    """The compiler of a composite function that is called in place."""
     if isinstance(node, Call) and isinstance(node.op, Function) and not is_foreign(node.op):
         compiler, dot, _ = str(node.op.attrs.get(COMPOSITE, "")).partition(".")
         return compiler if dot and compiler else None
@@ -176,7 +177,7 @@ def _compiler_of_composite(node: Syntax) -> str | None:
 
 @dataclass(eq=False)
 class _Cut:
-    """A region that becomes a function: what comes in, what leaves, each once and in order."""
+    """A region that becomes a function, with its inputs and outputs, each once and in order."""
 
     region: AnnotatedRegion
     inputs: list[Expr] = field(default_factory=list)
@@ -192,7 +193,7 @@ class _Cut:
 
 
 class _Partition:
-    """One function with its regions in functions of their own."""
+    """Moves the regions of one function into functions."""
 
     def __init__(
         self, options: PartitionGraph, owner: str, taken: set[str], function: Function
@@ -229,14 +230,13 @@ class _Partition:
             return new[id(e)]
 
         def rebuilt(e: Syntax) -> Steps[Syntax]:
-            parts: list[Syntax] = yield tree.gather(of(child) for child in tree.children(e))
+            parts: list[Syntax] = yield tree.gather(map(of, tree.children(e)))
             return tree.rebuild(e, parts)
 
         def taken(e: Syntax, cut: _Cut) -> Steps[Syntax]:
-            """A result of a region, where it is used."""
+            """A result of a region at its use."""
             if cut.call is None:
-                args = yield tree.gather(of(one) for one in cut.inputs)
-                cut.call = self._called(cut, args)
+                cut.call = self._called(cut, (yield tree.gather(map(of, cut.inputs))))
             if len(cut.outputs) == 1:
                 return cut.call
             return TupleGetItem(cut.call, cut.number_of(_value(e)))
@@ -246,7 +246,7 @@ class _Partition:
         return result
 
     def _cut(self, region: AnnotatedRegion) -> _Cut | None:
-        """What goes in and comes out of a region; None if it has to stay."""
+        """The inputs and outputs of a region; None if it has to stay."""
         if not region.is_consistent:
             raise PassError(
                 f"a region for the compiler `{region.target}` begins as one for another: "
@@ -267,7 +267,7 @@ class _Partition:
             if any(id(user) not in members or _is(user, compiler_end) for user in users):
                 assert isinstance(node, Expr)
                 cut.outputs.append(node)
-        # in the order they are evaluated in, each once
+        # in evaluation order, each once
         inputs = {id(e): e for _, e in sorted(given.items(), key=itemgetter(0))}
         cut.inputs = [
             e
@@ -289,7 +289,7 @@ class _Partition:
         return False
 
     def _called(self, cut: _Cut, args: list[Expr]) -> Call:
-        """The call of the function that a region becomes, which is made here."""
+        """The call of the function made from a region."""
         compiler = as_word(cut.region.target, "compiler")
         base = as_word(f"tvmgen_{self._options.mod_name}_{compiler}_{self._owner}", "")
         number = len(self.made)
@@ -327,12 +327,12 @@ def _argument(annotation: Syntax) -> Expr:
 
 
 def _value(e: Syntax) -> Syntax:
-    """What leaves a region where `e` is used."""
+    """The value that leaves a region at `e`."""
     return _argument(e) if _is(e, compiler_end) else e
 
 
 def _given(node: Syntax, members: set[int]) -> Iterator[tuple[Syntax, Expr]]:
-    """What comes into a region at `node`, behind the beginning that it comes through, or itself."""
+    """The inputs of a region at `node`, each with the node it enters through."""
     for part in below(node):
         if _is(part, compiler_begin):
             yield part, _argument(part)
@@ -342,11 +342,7 @@ def _given(node: Syntax, members: set[int]) -> Iterator[tuple[Syntax, Expr]]:
 
 
 def _tangled(function: Function, cuts: dict[int, _Cut]) -> Iterator[_Cut]:
-    """The regions that, made into one call, would need what is computed from their own results.
-
-    All that is left over after taking away, again and again, what needs nothing that is left, and
-    then what nothing needs that is left.
-    """
+    """The regions that, as one call, would depend on their own results: those on a cycle."""
     parts: dict[int, set[int]] = {}
     unit = {key: id(cut) for key, cut in cuts.items()}
     for node in tree.postorder(function):
@@ -354,28 +350,6 @@ def _tangled(function: Function, cuts: dict[int, _Cut]) -> Iterator[_Cut]:
         needed = parts.setdefault(own, set())
         needed.update(unit.get(id(child), id(child)) for child in tree.children(node))
         needed.discard(own)
-    for _ in range(2):
-        left = set(parts) - set(_taken_away(parts))
-        turned: dict[int, set[int]] = {key: set() for key in left}
-        for key in left:
-            for needed_key in parts[key] & left:
-                turned[needed_key].add(key)
-        parts = turned
-    return (cut for cut in set(cuts.values()) if id(cut) in parts)
-
-
-def _taken_away(parts: dict[int, set[int]]) -> Iterator[int]:
-    """What can be computed one after the other, each after all that it needs."""
-    waiting = {key: len(needed) for key, needed in parts.items()}
-    users: dict[int, list[int]] = {}
-    for key, needed in parts.items():
-        for one in needed:
-            users.setdefault(one, []).append(key)
-    ready = [key for key, count in waiting.items() if count == 0]
-    while ready:
-        key = ready.pop()
-        yield key
-        for user in users.get(key, ()):
-            waiting[user] -= 1
-            if waiting[user] == 0:
-                ready.append(user)
+    groups = strongly_connected(parts)
+    cyclic = {key for group in groups if len(group) > 1 for key in group}
+    return (cut for cut in set(cuts.values()) if id(cut) in cyclic)

@@ -35,17 +35,17 @@ class AutoInline(ModulePass):
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         graph = CallGraph(module)
         values = _used_as_values(module)
-        sizes: dict[str, int] = {}  # of what is inlined, with what is put into it
-        for group in graph.components():  # what is called comes before its callers
+        sizes: dict[str, int] = {}  # of the inlined functions, with what is inlined into them
+        for group in graph.components():  # callees before callers
             circle = set(group) if graph.is_recursive(group[0]) else set()
             for name in group:
-                # in a circle it must come back to one that stays
+                # every cycle must contain a function that stays
                 back = circle.intersection(graph.callees(name))
                 closes = any(callee == name or callee.name_hint in sizes for callee in back)
                 if closes or name in values or _has_to_stay(name, module[name]):
                     continue
                 size, calls = _size(module[name], sizes), graph.ref_count(name)
-                # in a circle there is no telling how large it becomes
+                # the size of a recursive function is not known
                 is_small = size <= self.size and not circle
                 if calls == 1 or (calls and is_small):
                     sizes[name.name_hint] = size
@@ -59,7 +59,7 @@ def _has_to_stay(name: GlobalVar, function: Function) -> bool:
 
 
 def _used_as_values(module: IRModule) -> set[GlobalVar]:
-    """The functions that are used and not called somewhere, or by what passes leave alone."""
+    """The functions that are used as values, or by functions that passes leave alone."""
     found: set[GlobalVar] = set()
     for function in module.functions.values():
         opaque = is_foreign(function)
@@ -72,7 +72,7 @@ def _used_as_values(module: IRModule) -> set[GlobalVar]:
 
 
 def _size(function: Function, inlined: dict[str, int]) -> int:
-    """How many expressions a function has when others are put into it."""
+    """The number of expressions of a function, with others inlined into it."""
     total = 0
     for node in tree.postorder(function.body):
         total += not is_atom(node)

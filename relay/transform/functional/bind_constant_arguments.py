@@ -27,15 +27,15 @@ from relay import tree
 from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
 from relay.immutable import frozen
-from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Syntax, Var
+from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Var
 from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.nd import Weight
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
-# A parameter: of which function, and where.
-Place = tuple[str, int]
+# A parameter: the function, and the position.
+Parameter = tuple[str, int]
 
 
 @frozen
@@ -47,7 +47,7 @@ class BindConstantArguments(ModulePass):
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         flows = _Flows(module)
-        bound = {place: c for place, c in flows.constants().items() if c is not None}
+        bound = {param: c for param, c in flows.constants().items() if c is not None}
         if not bound:
             return module
         emptied = {
@@ -65,12 +65,12 @@ class BindConstantArguments(ModulePass):
 
 @dataclass
 class _Flows:
-    """Where the arguments of the functions of a module come from."""
+    """The data flow into the parameters of the functions of a module."""
 
     module: IRModule
-    given: dict[Place, list[Constant]] = field(default_factory=dict)
-    leads_to: dict[Place, list[Place]] = field(default_factory=dict)
-    unknown: list[Place] = field(default_factory=list)  # given something else
+    given: dict[Parameter, list[Constant]] = field(default_factory=dict)
+    leads_to: dict[Parameter, list[Parameter]] = field(default_factory=dict)
+    unknown: list[Parameter] = field(default_factory=list)  # given something else
 
     def __post_init__(self) -> None:
         for name, function in self.module.functions.items():
@@ -95,37 +95,37 @@ class _Flows:
                         self.unknown.extend((part.name_hint, k) for k in range(count))
 
     def _read_call(
-        self, call: Call, callee: str, own: dict[Var, Place], named: dict[Expr, Expr]
+        self, call: Call, callee: str, own: dict[Var, Parameter], named: dict[Expr, Expr]
     ) -> None:
         for i, (param, arg) in enumerate(zip(self.module[callee].params, call.args, strict=True)):
-            place = (callee, i)
+            to = (callee, i)
             while arg in named:
                 arg = named[arg]
             if isinstance(arg, Constant) and arg.ty == param.ty:
-                self.given.setdefault(place, []).append(arg)
+                self.given.setdefault(to, []).append(arg)
             elif isinstance(arg, Var) and arg in own and arg.ty == param.ty:
-                self.leads_to.setdefault(own[arg], []).append(place)
+                self.leads_to.setdefault(own[arg], []).append(to)
             else:
-                self.unknown.append(place)
+                self.unknown.append(to)
 
-    def constants(self) -> dict[Place, Constant | None]:
-        """What parameters are; None where they are not always the same constant.
+    def constants(self) -> dict[Parameter, Constant | None]:
+        """The constants of parameters; None where they are not always the same constant.
 
         A parameter that is only passed itself is not included: the function is never called.
         """
-        found: dict[Place, Constant | None] = {}
-        pending: list[tuple[Place, Constant | None]] = [(place, None) for place in self.unknown]
-        for place, constants in self.given.items():
-            pending.extend((place, constant) for constant in constants)
+        found: dict[Parameter, Constant | None] = {}
+        pending: list[tuple[Parameter, Constant | None]] = [(p, None) for p in self.unknown]
+        for param, constants in self.given.items():
+            pending.extend((param, constant) for constant in constants)
         while pending:
-            place, constant = pending.pop()
-            if place in found:
-                known = found[place]
+            param, constant = pending.pop()
+            if param in found:
+                known = found[param]
                 if known is None or (constant is not None and _key(known) == _key(constant)):
                     continue
                 constant = None
-            found[place] = constant
-            pending.extend((onward, constant) for onward in self.leads_to.get(place, ()))
+            found[param] = constant
+            pending.extend((onward, constant) for onward in self.leads_to.get(param, ()))
         return found
 
 
@@ -135,9 +135,9 @@ def _key(constant: Constant) -> Hashable:
 
 
 def _rewritten(
-    name: str, function: Function, bound: dict[Place, Constant], emptied: set[str]
+    name: str, function: Function, bound: dict[Parameter, Constant], emptied: set[str]
 ) -> Function:
-    """The function without its bound parameters, and calling others without theirs."""
+    """The function without its bound parameters, calling others without theirs."""
     own = {param: bound[name, i] for i, param in enumerate(function.params) if (name, i) in bound}
 
     def visit(before: Any, after: Any) -> Any:
@@ -149,13 +149,11 @@ def _rewritten(
             return after if len(kept) == len(after.args) else tree.replace(after, args=kept)
         return after
 
-    seeds: dict[Syntax, Syntax] = dict(own.items())
-    inside: Syntax = function.body
-    body = tree.transform(inside, visit, seeds)
+    body = tree.transform(function.body, visit, own)
     if name in emptied:
         assert isinstance(body, Function)
         return tree.replace(body)
-    if body is inside and not own:
+    if body is function.body and not own:
         return function
     params = tuple(param for param in function.params if param not in own)
     return tree.replace(function, params=params, body=body)

@@ -58,21 +58,21 @@ from relay.ir.types import UNIT, FuncType, GlobalTypeVar, Type, TypeCall, TypeVa
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.eta_expand import EtaExpand
-from relay.transform.functional.function_types import with_functions
+from relay.transform.functional.function_types import with_annotation, with_functions
 from relay.transform.functional.to_a_normal_form import ToANormalForm
 from relay.tree import Steps
 
 __all__ = ["ToCPS", "to_cps", "un_cps"]
 
-# Operators, constructors and functions of the module as values are functions around them.
+# Wraps operators, constructors and global functions that are used as values.
 _FUNCTIONS_ONLY = EtaExpand(expand_constructor=True, expand_global_var=True, expand_operator=True)
 
 
 @frozen
 class ToCPS(ModulePass):
-    """Puts `@f_cps`, which takes a continuation, in the place of every function `@f`.
+    """Replaces every function `@f` by `@f_cps`, which takes a continuation.
 
-    `@main` is still there, and is called as before.
+    `@main` is kept, and calls `@main_cps`.
     """
 
     opt_level = 1
@@ -124,10 +124,9 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
 
 
 def un_cps(func: Function) -> Function:
-    """A function without a continuation that gives what `func`, in the form of `to_cps`, gives its
-    continuation.
+    """A function that returns what `func`, a result of `to_cps`, passes to its continuation.
 
-    Functions among its arguments, and in its result, take continuations still.
+    Functions among its arguments, and in its result, still take continuations.
     """
     _require_function(func)
     return _returning(func, func)
@@ -154,7 +153,7 @@ def _reached(module: IRModule, root: str) -> list[str]:
 
 
 class _Types:
-    """Types after the conversion, for one answer."""
+    """Types after the conversion, with the type of the answer."""
 
     def __init__(self, answer: TypeVar, twins: Mapping[str, GlobalTypeVar]) -> None:
         self.answer = answer
@@ -170,7 +169,7 @@ class _Types:
         return self.of(given) if isinstance(given, Type) else given
 
     def continuation(self, result: Type) -> FuncType:
-        """The type of what takes a result that is converted already."""
+        """The type of a continuation for a converted result type."""
         return FuncType((result,), self.answer)
 
     def _visit(self, _: Type, after: Type) -> Type:
@@ -233,7 +232,7 @@ class _Conversion:
 
 
 class _Body:
-    """Converts one function of the module, and those inside."""
+    """Converts one global function, and its nested functions."""
 
     def __init__(self, conversion: _Conversion, types: _Types, root: Function) -> None:
         self._conversion = conversion
@@ -241,10 +240,8 @@ class _Body:
         self._new: dict[Var, Var] = {}
         self._calling = self._find_calls(root)
 
-    # --- what is converted
-
     def _find_calls(self, root: Function) -> set[int]:
-        """What calls a function that takes a continuation while it is evaluated."""
+        """The expressions whose evaluation calls a function that takes a continuation."""
         found: set[int] = set()
         for node in tree.postorder(root):
             if isinstance(node, Function):
@@ -255,7 +252,7 @@ class _Body:
         return found
 
     def _returns(self, callee: Expr) -> bool:
-        """Whether what is called has no continuation."""
+        """Whether the callee takes no continuation."""
         if isinstance(callee, GlobalVar):
             return callee.name_hint not in self._conversion.names
         return isinstance(callee, Op | Constructor) or is_kernel(callee)
@@ -265,10 +262,7 @@ class _Body:
     def _variable(self, before: Var) -> Var:
         if before not in self._new:
             ty = before.type_annotation or before.checked_type
-            after = self._types.of(ty)
-            self._new[before] = (
-                before if after is ty else tree.replace(before, type_annotation=after)
-            )
+            self._new[before] = with_annotation(before, ty, self._types.of(ty))
         return self._new[before]
 
     def _atom(self, e: Any) -> Any:
@@ -299,7 +293,7 @@ class _Body:
     # --- blocks
 
     def _block(self, e: Expr, k: Var | None) -> Steps[Expr]:
-        """The block `e`, with its result given to `k`; without a continuation it returns."""
+        """The block `e` with its result passed to `k`, or returned if `k` is None."""
         bindings: list[tuple[Var, Expr]] = []
         result: Expr | None = None
         while isinstance(e, Let) and result is None:
@@ -319,7 +313,7 @@ class _Body:
         return result
 
     def _with_rest(self, let: Let, k: Var, bindings: list[tuple[Var, Expr]]) -> Steps[Any]:
-        """A binding of something with calls, and what comes after it."""
+        """A binding of a value with calls, and the rest of the block as its continuation."""
         value = let.value
         rest: Expr = k
         if let.body is not let.variable:
@@ -380,7 +374,7 @@ class _Body:
 
 
 def _returning(callee: Expr, function: Function) -> Function:
-    """The function that calls `callee`, of the signature of `function`, and returns the result."""
+    """A function that calls `callee`, of the signature of `function`, and returns the result."""
     *params, k = function.params or (None,)
     answer = function.ret_type
     taken = k.type_annotation if k is not None else None
@@ -399,7 +393,7 @@ def _returning(callee: Expr, function: Function) -> Function:
         p: TypeVar(p.name_hint, p.kind) for p in function.type_params if p is not answer
     }
     result = substitute(taken.arg_types[0], fresh)
-    # functions in the result give the answer themselves, which then cannot be the result
+    # functions in the result mention the answer type, which then cannot be the result type
     is_simple = answer not in tree.postorder(result)
     fresh[answer] = result if is_simple else UNIT
     result = substitute(result, {answer: fresh[answer]})
@@ -420,9 +414,9 @@ def _returning(callee: Expr, function: Function) -> Function:
 def _through_cell(
     callee: Expr, args: Sequence[Var], given: Var, result: Type, type_args: tuple[Any, ...]
 ) -> Expr:
-    """A call with a continuation that leaves the result in a cell, and what is there afterwards.
+    """A call with a continuation that stores the result in a cell, which is read afterwards.
 
-    The cell holds a function that gives the result; the first one is never called.
+    The cell holds a function that returns the result; the initial one is never called.
     """
     thunk = FuncType((), result)
     never, cell, done = Var("never", thunk), Var("cell"), Var("done")

@@ -48,20 +48,14 @@ from relay.ir.expr import (
     PatternTuple,
     PatternVar,
     Var,
+    ascribed,
 )
 from relay.ir.function_attrs import is_opaque, is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
-from relay.ir.types import (
-    FuncType,
-    GlobalTypeVar,
-    TupleType,
-    Type,
-    TypeCall,
-    substitute,
-)
+from relay.ir.types import FuncType, GlobalTypeVar, TupleType, Type, TypeCall, substitute
 from relay.transform.functional.eta_expand import EtaExpand
-from relay.transform.functional.function_types import FunctionTypes
+from relay.transform.functional.function_types import FunctionTypes, with_annotation
 from relay.transform.functional.known_functions import made_type
 from relay.transform.functional.monomorphize import Monomorphize
 from relay.transform.functional.remove_unused_functions import RemoveUnusedFunctions
@@ -69,8 +63,8 @@ from relay.tree import Steps
 
 
 def Defunctionalization(func: Function, mod: IRModule) -> Function:
-    """`func` without function values. What it needs is added to `mod`: data types, the functions
-    that apply them, and the functions it calls in that form, under names of their own."""
+    """`func` without function values. The data types, the `apply` functions, and the converted
+    functions that it calls are added to `mod`, under new names."""
     if not isinstance(func, Function):
         raise PassError(f"a relay.Function is to be made first order, found {type(func).__name__}")
     if is_sealed(func):
@@ -96,15 +90,15 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
 
 @dataclass
 class _FirstOrder:
-    """The functions of a module after `Monomorphize`, without function values."""
+    """Converts the functions of a module after `Monomorphize`."""
 
     before: IRModule
     entry: str
     taken: UniqueNames
-    given: IRModule  # as it was before everything
+    given: IRModule  # the original module
     names: dict[str, str] = field(default_factory=dict)
-    applying: dict[Type, str] = field(default_factory=dict)  # by classes
-    values: dict[str, Constructor] = field(default_factory=dict)  # of functions, by their names
+    applying: dict[Type, str] = field(default_factory=dict)  # `apply` functions by class
+    values: dict[str, Constructor] = field(default_factory=dict)  # constructors by function
     copies: dict[tuple[Type, Constructor], Constructor] = field(default_factory=dict)
     result: IRModule = field(default_factory=IRModule)
 
@@ -130,7 +124,7 @@ class _FirstOrder:
         return infer_module(self.result)
 
     def _unchanged(self) -> set[str]:
-        """The functions that were first order all along, and so are those that they call."""
+        """The functions that are first order, and call only such functions."""
         callers: dict[str, list[str]] = {}
         changed: list[str] = []
         for name, function in self.before.functions.items():
@@ -152,7 +146,7 @@ class _FirstOrder:
         return found
 
     def _is_function(self, e: Expr) -> bool:
-        """Whether `e` is a function, or holds some."""
+        """Whether the type of `e` contains functions."""
         return e.ty is not None and self.types.occur_in(e.ty)
 
     def _check_entry(self) -> None:
@@ -196,42 +190,40 @@ class _FirstOrder:
                     self.copies[of_class, before] = copy
                     found.append(copy)
             for name in made_of.get(of_class, ()):
-                remembered = tuple(
-                    self.types.closed(p.checked_type) for p in self._remembered(name)
-                )
+                captured = tuple(self.types.closed(p.checked_type) for p in self._captured(name))
                 hint = constructors.fresh(name[0].upper() + name[1:])
-                self.values[name] = Constructor(hint, remembered, header)
+                self.values[name] = Constructor(hint, captured, header)
                 found.append(self.values[name])
             # a type without functions has no values
             found = found or [Constructor(constructors.fresh("Nothing"), (), header)]
             self.result[header] = TypeData(header, (), tuple(found))
 
     def _values_by_class(self) -> dict[Type, list[str]]:
-        """The functions of the module that are values somewhere, by the classes of their types."""
+        """The global functions that are used as values, by the classes of their types."""
         found: dict[Type, list[str]] = {}
         for name in _used_as_values(self.before):
             of_class = self.types.class_of(made_type(self.before[name]))
             found.setdefault(of_class, []).append(name)
         return found
 
-    def _remembered(self, name: str) -> tuple[Var, ...]:
+    def _captured(self, name: str) -> tuple[Var, ...]:
         function: Function = self.before[name]
         return function.params if makes_closure(function) else ()
 
     # --- functions
 
     def _function(self, function: Function) -> Function:
-        """A function of the module; one that makes closures becomes one that is what they are."""
+        """A global function; one that makes closures becomes the function of the closures."""
         body = _Body(self, function)
         if not makes_closure(function):
             return body.function(function)
         inner = function.body
         assert isinstance(inner, Function)
         made = body.function(inner)
-        remembered = tuple(map(body.variable, function.params))
+        captured = tuple(map(body.variable, function.params))
         return tree.replace(
             made,
-            params=(*remembered, *made.params),
+            params=(*captured, *made.params),
             type_params=(*function.type_params, *inner.type_params),
             attrs=inner.attrs.without(CLOSURE),
         )
@@ -255,16 +247,13 @@ class _FirstOrder:
         return Function((callee, *args), body, signature.ret_type)
 
     def _fields(self, name: str, constructor: Constructor) -> list[tuple[Var, Type]]:
-        return list(zip(self._remembered(name), constructor.inputs, strict=True))
+        return list(zip(self._captured(name), constructor.inputs, strict=True))
 
     def _as(self, wanted: Type, call: Call, name: str) -> Expr:
-        """The result of a function as all of its class have it, which may be less than is known."""
+        """The result of a function, with the result type of its class."""
         found = made_type(self.before[name])
         assert isinstance(found, FuncType)
-        if self.types.closed(found.ret_type) == wanted:
-            return call
-        result = Var("result", wanted)
-        return Let(result, call, result)
+        return call if self.types.closed(found.ret_type) == wanted else ascribed(call, wanted)
 
     def _call(self, name: str, args: Sequence[Var]) -> Call:
         function: Function = self.before[name]
@@ -275,7 +264,7 @@ class _FirstOrder:
 
 
 def _values(function: Function) -> Iterator[Expr]:
-    """What is used as a value in a function of the module, and not only called by its name."""
+    """The expressions that are used as values in a global function, not only called by name."""
     for node in tree.postorder(function, lambda n: not is_opaque(n)):
         if isinstance(node, Pattern | Clause) or is_opaque(node):
             continue
@@ -294,12 +283,12 @@ def _values(function: Function) -> Iterator[Expr]:
 
 
 def _is_named(callee: Expr) -> bool:
-    """Whether what is called is no value: it stays where it is."""
+    """Whether a callee is not a function value."""
     return isinstance(callee, GlobalVar | Op | Constructor) or is_opaque(callee)
 
 
 def _used_as_values(module: IRModule) -> list[str]:
-    """The functions that are values, or make them."""
+    """The global functions that are values, or make closures."""
     found: dict[str, None] = {}
     for function in module.functions.values():
         if is_sealed(function):
@@ -322,7 +311,7 @@ def _types_in(module: IRModule) -> list[Type]:
 
 
 class _Body:
-    """Rewrites one function of the module."""
+    """Rewrites one global function."""
 
     def __init__(self, program: _FirstOrder, root: Function) -> None:
         self._program = program
@@ -343,14 +332,11 @@ class _Body:
     def variable(self, before: Var) -> Var:
         if before not in self._variables:
             ty = before.type_annotation or before.checked_type
-            after = self._types.converted(ty)
-            self._variables[before] = (
-                before if after is ty else tree.replace(before, type_annotation=after)
-            )
+            self._variables[before] = with_annotation(before, ty, self._types.converted(ty))
         return self._variables[before]
 
     def _value(self, e: Expr) -> Expr:
-        """What stands for `e` where it is used as a value."""
+        """The replacement of `e` where it is used as a value."""
         if isinstance(e, Var):
             return self.variable(e)
         if isinstance(e, GlobalVar):
@@ -364,10 +350,8 @@ class _Body:
                 return self._call(e)
             case Match():
                 return self._match(e)
-            case Function():
-                return e  # a kernel
-            case Var() | GlobalVar() | Op() | Constructor():
-                return e  # see where it is used
+            case Function() | Var() | GlobalVar() | Op() | Constructor():
+                return e  # a kernel; the others are rewritten where they are used
         parts = [self._value(part) for part in tree.children(e) if isinstance(part, Expr)]
         return tree.rebuild(e, parts)
 
@@ -396,15 +380,14 @@ class _Body:
         return self._program.copies[self._types.class_of(ty), constructor]
 
     def _applied(self, e: Call, op: Expr, args: tuple[Expr, ...]) -> Expr:
-        """A call of a function value; what is known of the result is said where that is more."""
+        """A call of a function value, with the type of `e` where that is more precise."""
         of_class = self._types.class_of(op.checked_type)
         apply = GlobalVar(self._program.applying[of_class])
         call = Call(apply, (self._value(op), *args), span=e.span)
         wanted = self._types.converted(e.checked_type)
         if self._types.signature(of_class).ret_type == wanted:
             return call
-        result = Var("result", wanted)
-        return Let(result, call, result)
+        return ascribed(call, wanted)
 
     # --- matches
 
@@ -428,9 +411,9 @@ class _Body:
     def _pattern(
         self, pattern: Pattern, ty: Type, found: Type, renamed: list[tuple[Var, Var]]
     ) -> Steps[Pattern]:
-        """A pattern for data that was of type `ty` and is of type `found`.
+        """A pattern for data of the original type `ty` and the converted type `found`.
 
-        A variable of another type than the part that it names is bound to that afterwards.
+        A variable whose type differs from that of its field is bound by a let behind the pattern.
         """
         match pattern:
             case PatternVar(var=var):
@@ -448,21 +431,23 @@ class _Body:
                     after = constructor.inputs
                 else:
                     after = self._fields(constructor, found)
-                parts: list[Pattern] = yield tree.gather(
-                    self._pattern(part_pattern, one, two, renamed)
-                    for part_pattern, one, two in zip(patterns, before, after, strict=True)
-                )
+                parts = yield self._patterns(patterns, before, after, renamed)
                 return PatternConstructor(constructor, tuple(parts), span=pattern.span)
             case PatternTuple(patterns=patterns):
                 assert isinstance(ty, TupleType) and isinstance(found, TupleType)
-                fields: list[Pattern] = yield tree.gather(
-                    self._pattern(part_pattern, one, two, renamed)
-                    for part_pattern, one, two in zip(
-                        patterns, ty.fields, found.fields, strict=True
-                    )
-                )
-                return PatternTuple(tuple(fields), span=pattern.span)
+                parts = yield self._patterns(patterns, ty.fields, found.fields, renamed)
+                return PatternTuple(tuple(parts), span=pattern.span)
         return pattern
+
+    def _patterns(
+        self,
+        patterns: Sequence[Pattern],
+        before: Sequence[Type],
+        after: Sequence[Type],
+        renamed: list[tuple[Var, Var]],
+    ) -> Steps[list[Pattern]]:
+        triples = zip(patterns, before, after, strict=True)
+        return tree.gather(self._pattern(*each, renamed) for each in triples)
 
     def _fields(self, constructor: Constructor, ty: TypeCall) -> tuple[Type, ...]:
         definition = self._program.before.type_definition(constructor.belong_to.name_hint)

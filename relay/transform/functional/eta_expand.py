@@ -23,7 +23,6 @@ Afterwards those that were asked for occur only as callees, so there is one kind
 from __future__ import annotations
 
 from relay import tree
-from relay.check.infer import infer_module
 from relay.immutable import frozen
 from relay.ir.adt import constructor_type
 from relay.ir.expr import (
@@ -36,16 +35,15 @@ from relay.ir.expr import (
     Syntax,
     Var,
 )
-from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TypeVar, substitute
 from relay.op.opdef import OpDef
-from relay.transform.base import ModulePass
+from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 
 @frozen
-class EtaExpand(ModulePass):
+class EtaExpand(FunctionPass):
     """Wraps constructors, global functions and operators that are used as values, on demand."""
 
     opt_level = 1
@@ -54,23 +52,14 @@ class EtaExpand(ModulePass):
     expand_global_var: bool = False
     expand_operator: bool = False
 
-    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        changed: dict[str, Function] = {}
-        for name, function in module.functions.items():
-            if not is_foreign(function):
-                after = self._expanded(function, module)
-                if after is not function:
-                    changed[name.name_hint] = after
-        for name_hint, function in changed.items():
-            module[name_hint] = function
-        return infer_module(module) if changed else module
-
-    def _expanded(self, function: Function, module: IRModule) -> Function:
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
         new: dict[int, Syntax] = {}
         for node in tree.postorder(function):
             parts = []
             for index, part in enumerate(tree.children(node)):
-                # what is called comes first; what a pattern takes apart is no value
+                # callees and the constructors of patterns are not values
                 in_place = isinstance(node, PatternConstructor) or (
                     isinstance(node, Call) and index == 0
                 )
@@ -82,7 +71,7 @@ class EtaExpand(ModulePass):
         return result
 
     def _expansion(self, e: Syntax, module: IRModule) -> Function | None:
-        """The function to write for `e`; a new one each time, as variables are bound once."""
+        """The function that replaces `e`; a new one each time, as variables are bound once."""
         match e:
             case Constructor() if self.expand_constructor:
                 definition = module.type_definition(e.belong_to.name_hint)
@@ -99,7 +88,7 @@ class EtaExpand(ModulePass):
 
 
 def _calling(callee: Expr, ty: FuncType, names: list[str]) -> Function:
-    """The function of that type that calls `callee`."""
+    """A function of that type that calls `callee`."""
     fresh = {p: TypeVar(p.name_hint, p.kind) for p in ty.type_params}
     params = tuple(
         Var(name, substitute(arg, fresh)) for name, arg in zip(names, ty.arg_types, strict=True)

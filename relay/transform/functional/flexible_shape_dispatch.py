@@ -36,6 +36,7 @@ from relay.ir.expr import (
     Tuple,
     TupleGetItem,
     Var,
+    ascribed,
     const,
 )
 from relay.ir.module import IRModule
@@ -55,11 +56,10 @@ from relay.tree import Steps
 
 @frozen
 class FlexibleShapeDispatch(ModulePass):
-    """Puts a function that looks at the size of its inputs in the place of `main`.
+    """Replaces `main` by a function that dispatches on the size of its inputs.
 
-    `axis` is the dimension that varies, in the inputs `input_indices` (the first alone unless told
-    otherwise: the others are mostly weights) and in the results. `buckets` are the sizes there is
-    code for.
+    `axis` is the dimension that varies, in the inputs `input_indices` (by default the first, since
+    the others are mostly weights) and in the results. `buckets` are the specialized sizes.
     """
 
     required = ("InferType",)
@@ -116,9 +116,10 @@ class FlexibleShapeDispatch(ModulePass):
         body: Expr | None = None
         for bucket, name in reversed(made.items()):
             is_varying = [param in varying for param in main.params]
-            way = self._way(bucket, GlobalVar(name), params, is_varying, size, result)
+            branch = self._branch(bucket, GlobalVar(name), params, is_varying, size, result)
             compare = less_equal if self.auto_pad else equal
-            body = way if body is None else If(compare(size, const(bucket, "int64")), way, body)
+            test = compare(size, const(bucket, "int64"))
+            body = branch if body is None else If(test, branch, body)
         assert body is not None
         extent = take(shape_of(first, dtype="int64"), const(self._axis_of(first)), axis=0)
         return tree.replace(
@@ -130,29 +131,28 @@ class FlexibleShapeDispatch(ModulePass):
         return self.axis % len(param.type_annotation.shape)
 
     def _result_type(self, made: dict[int, str], module: IRModule) -> Type:
-        """What the results of all buckets are; cut to a size, they are of any."""
+        """The common type of the results of all buckets; dynamic where they are cut."""
         types = [module[name].checked_type.ret_type for name in made.values()]
         result: Type = types[0]
         for other in types[1:]:
             result = tree.run(_common(result, other))
         if self.auto_pad and self.affects_output:
-            result = tree.run(self._open(result))
+            result = tree.run(self._with_dynamic_axis(result))
         return result
 
-    def _open(self, ty: Type) -> Steps[Type]:
+    def _with_dynamic_axis(self, ty: Type) -> Steps[Type]:
         if isinstance(ty, TensorType) and self._has_axis(ty):
             shape = list(ty.shape)
             shape[self.axis] = ANY
             return TensorType(tuple(shape), ty.dtype)
         if not isinstance(ty, TupleType):
             return ty
-        parts: list[Type] = yield tree.gather(self._open(part) for part in ty.fields)
-        return TupleType(tuple(parts))
+        return TupleType(tuple((yield tree.gather(map(self._with_dynamic_axis, ty.fields)))))
 
     def _has_axis(self, ty: TensorType) -> bool:
         return -len(ty.shape) <= self.axis < len(ty.shape)
 
-    def _way(
+    def _branch(
         self,
         bucket: int,
         callee: GlobalVar,
@@ -169,16 +169,15 @@ class FlexibleShapeDispatch(ModulePass):
         if self.auto_pad and self.affects_output:
             whole = Var("whole")
             value = Let(whole, value, tree.run(self._cut(whole, result, size)))
-        given = Var("result", result)
-        return Let(given, value, given)
+        return ascribed(value, result)
 
     def _padded(self, param: Var, bucket: int, size: Var) -> Expr:
         ty = param.type_annotation
         assert isinstance(ty, TensorType)
         axis = self._axis_of(param)
-        # how many before and after each axis, of those that are missing
+        # whether to pad before and after each axis
         places = [[0, int(i == axis)] for i in range(len(ty.shape))]
-        # one that is too large is not cropped: the function that is called refuses it
+        # an input that is too large is refused by the called function
         missing = maximum(subtract(const(bucket, "int64"), size), const(0, "int64"))
         width = multiply(const(places, "int64"), missing)
         return pad(param, width, const(self.pad_value, ty.dtype))
@@ -197,13 +196,10 @@ class FlexibleShapeDispatch(ModulePass):
 
 
 def _common(one: Type, other: Type) -> Steps[Type]:
-    """What the results of two buckets both are."""
+    """The common type of the results of two buckets."""
     if isinstance(one, TensorType) and isinstance(other, TensorType):
         pairs = zip(one.shape, other.shape, strict=True)
         return TensorType(tuple(a if a == b else ANY for a, b in pairs), one.dtype)
     if not isinstance(one, TupleType) or not isinstance(other, TupleType):
         return one
-    parts: list[Type] = yield tree.gather(
-        _common(mine, theirs) for mine, theirs in zip(one.fields, other.fields, strict=True)
-    )
-    return TupleType(tuple(parts))
+    return TupleType(tuple((yield tree.gather(map(_common, one.fields, other.fields)))))

@@ -18,25 +18,17 @@ from relay import tree
 from relay.errors import PassError
 from relay.ir.adt import TypeData
 from relay.ir.dims import ANY
-from relay.ir.expr import Constructor
+from relay.ir.expr import Constructor, Var
 from relay.ir.module import IRModule
-from relay.ir.types import (
-    FuncType,
-    GlobalTypeVar,
-    Occurs,
-    TensorType,
-    Type,
-    TypeCall,
-    substitute,
-)
+from relay.ir.types import FuncType, GlobalTypeVar, Occurs, TensorType, Type, TypeCall, substitute
 from relay.tree import Steps
 
-# The instances of one data type with functions that there may be: more are a program without end.
+# More instances of one data type with functions are an endless recursion.
 MAX_INSTANCES = 200
 
 
 def with_functions(definitions: Iterable[TypeData]) -> list[TypeData]:
-    """The data types that have functions in their definitions, or in those they are made of."""
+    """The data types that contain functions, directly or through other data types."""
     users: dict[str, list[TypeData]] = {}
     pending: list[TypeData] = []
     for definition in definitions:
@@ -68,7 +60,7 @@ class FunctionTypes:
         definitions = module.type_definitions.values()
         self.definitions = {d.header.name_hint: d for d in with_functions(definitions)}
         self._instances: dict[str, int] = {}
-        self._parent: dict[Type, Type] = {}  # a forest: two types with one root are of one class
+        self._parent: dict[Type, Type] = {}  # union-find: types of one class have one root
         self._collect(types)
         self._join_what_mixes()
         self.members: dict[Type, list[Type]] = {}
@@ -79,7 +71,7 @@ class FunctionTypes:
         self._signatures: dict[Type, FuncType] = {}
 
     def is_replaced(self, ty: Type) -> bool:
-        """Whether another data type takes the place of `ty`."""
+        """Whether another data type replaces `ty`."""
         match ty:
             case FuncType():
                 return True
@@ -92,7 +84,7 @@ class FunctionTypes:
         return any(map(self.is_replaced, tree.postorder(ty)))
 
     def name(self, of_class: Type, header: GlobalTypeVar) -> None:
-        """What the data type of a class is called."""
+        """Set the name of the data type of a class."""
         self._headers[of_class] = header
 
     def header(self, of_class: Type) -> GlobalTypeVar:
@@ -101,7 +93,7 @@ class FunctionTypes:
     # --- classes
 
     def class_of(self, ty: Type) -> Type:
-        """The one that stands for all members of the class of `ty`."""
+        """The representative of the class of `ty`."""
         root = ty
         while self._parent[root] is not root:
             root = self._parent[root]
@@ -149,7 +141,7 @@ class FunctionTypes:
                     self._join(types[0], other)
 
     def _join(self, one: Type, other: Type) -> None:
-        """Put two types that differ in dimensions alone into one class, and their parts as well."""
+        """Merge the classes of two types that differ in dimensions alone, and of their parts."""
         pending = [(one, other)]
         while pending:
             a, b = pending.pop()
@@ -170,7 +162,7 @@ class FunctionTypes:
                 for ours, others in zip(self.fields(a), self.fields(b), strict=True):
                     pending.extend(zip(ours, others, strict=True))
 
-    # --- types afterwards
+    # --- converted types
 
     def converted(self, ty: Type) -> Type:
         """`ty` without functions."""
@@ -184,11 +176,11 @@ class FunctionTypes:
         return after
 
     def closed(self, ty: Type) -> Type:
-        """`ty` without functions, and with `?` for what is known inside of one function only."""
+        """`ty` without functions, and with `?` for named dimensions."""
         return _erased(self.converted(ty))
 
     def signature(self, of_class: Type) -> FuncType:
-        """The type of all functions of a class, without functions."""
+        """The converted type of all functions of a class."""
         if of_class not in self._signatures:
             members = [m for m in self.members[of_class] if isinstance(m, FuncType)]
             args = zip(*(m.arg_types for m in members), strict=True)
@@ -197,7 +189,7 @@ class FunctionTypes:
         return self._signatures[of_class]
 
     def instance(self, of_class: Type) -> list[tuple[Constructor, tuple[Type, ...]]]:
-        """The constructors of a class of data types, and the fields they have afterwards."""
+        """The constructors of a class of data types, and their converted fields."""
         members = [m for m in self.members[of_class] if isinstance(m, TypeCall)]
         constructors = self.definitions[_name_of(members[0])].constructors
         fields = zip(*map(self.fields, members), strict=True)  # of each constructor, per member
@@ -210,13 +202,18 @@ class FunctionTypes:
         return reduce(_common, map(self.closed, types))
 
 
+def with_annotation(variable: Var, before: Type, after: Type) -> Var:
+    """The variable itself, or a copy annotated with `after` where the type has changed."""
+    return variable if after is before else tree.replace(variable, type_annotation=after)
+
+
 def _name_of(ty: TypeCall) -> str:
     assert isinstance(ty.func, GlobalTypeVar)
     return ty.func.name_hint
 
 
 def _without_dimensions(ty: Type) -> Type:
-    """What types that differ in dimensions alone have in common."""
+    """`ty` with `?` for all dimensions."""
 
     def visit(_: Type, after: Type) -> Type:
         if isinstance(after, TensorType):
@@ -239,7 +236,7 @@ def _erased(ty: Type) -> Type:
 
 
 def _common(one: Type, other: Type) -> Type:
-    """What two types that differ in dimensions alone both are."""
+    """The common supertype of two types that differ in dimensions alone."""
 
     def visit(a: Type, b: Type) -> Steps[Type]:
         if isinstance(a, TensorType) and isinstance(b, TensorType):

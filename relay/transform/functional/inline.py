@@ -26,12 +26,11 @@ from relay import tree
 from relay.analysis.call_graph import CallGraph
 from relay.check.infer import infer_module
 from relay.immutable import frozen
-from relay.ir import dims
 from relay.ir.copying import copied
-from relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Syntax, Var, is_atom
+from relay.ir.expr import Call, Expr, Function, GlobalVar, Syntax
 from relay.ir.function_attrs import is_foreign, is_opaque
+from relay.ir.inlining import Inlining
 from relay.ir.module import IRModule
-from relay.ir.types import substitute
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.tree import Steps
@@ -53,10 +52,7 @@ class Inline(ModulePass):
 
 
 def inlined(module: IRModule, graph: CallGraph, wanted: Iterable[GlobalVar]) -> IRModule:
-    """The module with those of its functions in the places they are used at.
-
-    None of them may reach itself through the others.
-    """
+    """The module with the functions `wanted` inlined; none may be recursive through the others."""
     functions = module.functions
     foreign = [name for name, function in functions.items() if is_foreign(function)]
     bodies = {name: functions[name] for name in wanted}
@@ -79,10 +75,9 @@ def inlined(module: IRModule, graph: CallGraph, wanted: Iterable[GlobalVar]) -> 
 
 @frozen
 class _Inlining:
-    """Puts `bodies`, functions with their types, in the place of their names.
+    """Replaces calls of the typed functions `bodies`.
 
-    What is put in place is looked through in turn, so this takes time for what comes out of it and
-    not for functions in between.
+    Inlined bodies are rewritten in turn, so the time is linear in the size of the result.
     """
 
     bodies: Mapping[str, Function]
@@ -102,7 +97,7 @@ class _Inlining:
         return result
 
     def _parts(self, parts: Iterable[Syntax], new: Mapping[int, Syntax]) -> Steps[list[Any]]:
-        """What stands for `parts`; a function is written where its name is used as a value."""
+        """The rewritten `parts`; a function replaces its name where that is used as a value."""
         found: list[Any] = []
         for part in parts:
             if isinstance(part, GlobalVar) and part.name_hint in self.bodies:
@@ -112,36 +107,9 @@ class _Inlining:
         return found
 
     def _called(self, call: Call, callee: Function, args: list[Expr]) -> Steps[Expr]:
-        """What stands where the call of a function stood."""
-        if not _may_be_opened(callee, call):
-            function = yield self.of(copied(callee))
-            return tree.replace(call, op=function, args=tuple(args))
-        types = dict(zip(callee.type_params, call.type_args, strict=True))
-        replaced: dict[Var, Expr] = {}
-        bound: list[Expr] = []
-        for param, before, arg in zip(callee.params, call.args, args, strict=True):
-            declared = param.type_annotation and substitute(param.type_annotation, types)
-            if is_atom(arg) and before.ty == declared:
-                replaced[param] = arg
-            else:
-                bound.append(arg)
-        copy = yield self.of(copied(callee, types, replaced))
-        body: Expr = copy.body
-        if callee.ret_type != callee.body.ty:  # it promises more, or less, than is known
-            result = Var("result", copy.ret_type)
-            body = Let(result, body, result)
-        for variable, value in reversed(list(zip(copy.params, bound, strict=True))):
-            body = Let(variable, value, body)
-        return body
-
-
-def _may_be_opened(function: Function, call: Call) -> bool:
-    """Whether nothing gets lost when the body stands alone where the call is."""
-    inner = (n for n in tree.postorder(function.body) if isinstance(n, Function))
-    return not (
-        is_opaque(function)
-        # a dimension that the caller does not know, while here it is the same everywhere
-        or any(isinstance(given, dims.Any) for given in call.type_args)
-        # a type parameter that means something else further in
-        or any(set(function.type_params) & set(n.type_params) for n in inner)
-    )
+        """The replacement of a call."""
+        function = yield self.of(callee)
+        inlining = Inlining(call, callee)
+        if is_opaque(callee) or not inlining.is_possible:
+            return tree.replace(call, op=copied(function), args=tuple(args))
+        return inlining.body(function, args, bind_all=True)

@@ -34,9 +34,9 @@ E = TypeVar("E", bound=Expr)
 
 @frozen
 class Known:
-    """A function that an expression is known to be: one of the module, or a closure made by one.
+    """The known function of an expression: a global one, or a closure made by one.
 
-    What the closure remembers may be a known function in turn. None is what belongs to a call.
+    Captured values may be known functions in turn; None stands for a value of a particular call.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Known:
     captured: tuple[Expr | Known | None, ...] = ()
 
     def values(self) -> list[Expr]:
-        """What is to be handed over to a copy."""
+        """The captured values to pass to a copy."""
         found: list[Expr] = []
         pending: list[Expr | Known | None] = [self]
         while pending:
@@ -56,7 +56,7 @@ class Known:
         return found
 
     def map(self, f: Callable[[TypeArgs], TypeArgs]) -> Known:
-        """The function at other type arguments, apart from any call."""
+        """The function at other type arguments, without the values of a call."""
 
         def mapped(known: Known) -> Steps[Known]:
             captured: list[Known | None] = []
@@ -69,8 +69,7 @@ class Known:
 
 
 class Variables:
-    """Variables for dimensions, always the same ones: types over them are equal when they are the
-    same up to names."""
+    """A fixed sequence of shape variables: types over them are equal up to renaming."""
 
     def __init__(self) -> None:
         self.stand_ins: list[types.TypeVar] = []
@@ -83,13 +82,13 @@ class Variables:
 
 @dataclass
 class Sizes:
-    """Types with variables of their own for dimensions: `found` are those they stand for."""
+    """Abstracts types over the `variables`; `found` are the dimensions that these replace."""
 
     variables: Variables
     found: list[Symbol] = field(default_factory=list)
 
     def abstracted(self, given: Sequence[Type | Dim]) -> TypeArgs:
-        """Type arguments over the variables; holes are left where any type will do."""
+        """Type arguments over the variables; unit replaces undetermined types."""
         return tuple(self._type(g) if _is_type(g) else self._size(g, frozenset()) for g in given)
 
     def _type(self, ty: Any) -> Type:
@@ -114,7 +113,7 @@ class Sizes:
         return dims.substitute(dim, lambda symbol: symbol if symbol in own else places[symbol])
 
     def named(self) -> tuple[types.TypeVar, ...]:
-        """New variables of the names of those that were found."""
+        """New variables with the names of those that were found."""
         return tuple(ShapeVar(getattr(size, "name_hint", "n")) for size in self.found)
 
     def renaming(self, new: Sequence[types.TypeVar]) -> dict[types.TypeVar, Type | Dim]:
@@ -122,7 +121,7 @@ class Sizes:
 
 
 def _is_type(given: Type | Dim) -> bool:
-    """A variable of a dimension is both a type and a dimension, and stands for the latter."""
+    """Whether a type argument is a type: a shape variable is a dimension."""
     is_size = isinstance(given, types.TypeVar) and given.kind is types.TypeKind.ShapeVar
     return isinstance(given, Type) and not is_size
 
@@ -145,14 +144,14 @@ def copy_with(
     known: Mapping[int, Known],
     functions: IRModule | Mapping[str, Function],
 ) -> Function:
-    """A copy of `function` with values for type parameters, and functions for parameters by their
-    positions. The copy of one that makes closures makes closures."""
+    """A copy of `function` with values for type parameters, and known functions for parameters by
+    position. The copy of a function that makes closures makes closures."""
     values: dict[Var, Expr] = {}
     captured: dict[int, list[Var]] = {}
     bindings: list[tuple[Var, Expr]] = []
 
     def value(one: Known, hint: str, remembered: list[Var]) -> Steps[Expr]:
-        """What stands for a known function in the copy."""
+        """The replacement of a known function in the copy."""
         maker = functions[one.name]
         if not makes_closure(maker):
             return GlobalVar(one.name)
@@ -189,7 +188,7 @@ def copy_with(
 
 
 def made_type(function: Function) -> Type:
-    """The type of a function as a value: of one that makes closures, that of the closures."""
+    """The type of a function as a value; for one that makes closures, the type of the closures."""
     value = function.body if makes_closure(function) else function
     assert isinstance(value, Function)
     return value.ty or value.declared_type or UNIT
@@ -200,6 +199,6 @@ def _renewed(variable: Var, ty: Type) -> Var:
 
 
 def typed(e: E, ty: Type | None) -> E:
-    """`e`, which is new, with its type."""
+    """The new expression `e` with its type set."""
     object.__setattr__(e, "ty", ty)
     return e

@@ -48,7 +48,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class LambdaLift(ModulePass):
-    """Leaves no function inside another, but for those that closures are made of."""
+    """Leaves no nested functions, except in functions marked `Closure`."""
 
     opt_level = 1
     required = ("InferType", "ToBasicBlockNormalForm")
@@ -68,10 +68,7 @@ class LambdaLift(ModulePass):
 
 
 class _Lifting:
-    """Lifts what is in one function of the module, innermost first.
-
-    So each function is looked at when no other is inside of it any more.
-    """
+    """Lifts the nested functions of one global function, innermost first."""
 
     def __init__(self, owner: str, taken: set[str]) -> None:
         self.lifted: dict[str, Function] = {}
@@ -107,15 +104,15 @@ class _Lifting:
         return after
 
     def _value(self, before: Function, after: Function) -> Expr:
-        """What stands where a function stood: a function of the module, or a call that makes it."""
+        """The replacement of a function: a global function, or a call that makes the closure."""
         let = self._lets.get(id(before))
         own = let.variable if let is not None else None
         name = self._new_name("function" if own is None else own.name_hint)
-        remembered = [v for v in free_vars(after) if v is not own]
+        captured = [v for v in free_vars(after) if v is not own]
         types = free_type_vars(after)
-        if remembered or types:
-            self.lifted[name] = _closure(name, before, after, own, remembered, types)
-            return _made(name, remembered, types)
+        if captured or types:
+            self.lifted[name] = _closure(name, before, after, own, captured, types)
+            return _made(name, captured, types)
         value = GlobalVar(name)
         if own is None:
             self.lifted[name] = after
@@ -147,8 +144,8 @@ def _staying(root: Function) -> set[int]:
     return kept
 
 
-def _made(name: str, remembered: Sequence[Var], types: Sequence[TypeVar]) -> Call:
-    return Call(GlobalVar(name), tuple(remembered), type_args=tuple(types))
+def _made(name: str, captured: Sequence[Var], types: Sequence[TypeVar]) -> Call:
+    return Call(GlobalVar(name), tuple(captured), type_args=tuple(types))
 
 
 def _closure(
@@ -156,12 +153,12 @@ def _closure(
     before: Function,
     after: Function,
     own: Var | None,
-    remembered: Sequence[Var],
+    captured: Sequence[Var],
     types: Sequence[TypeVar],
 ) -> Function:
-    """The function that makes a closure: `fn [types](remembered, Closure=1) { after }`."""
-    params = [Var(v.name_hint, v.type_annotation, span=v.span) for v in remembered]
-    given = dict(zip(remembered, params, strict=True))
+    """The function that makes a closure: `fn [types](captured, Closure=1) { after }`."""
+    params = [tree.replace(v) for v in captured]
+    given = dict(zip(captured, params, strict=True))
     inner = tree.replace(after, body=bind(after.body, given))
     if own is not None:
         inner = _knowing_itself(inner, own, _made(name, params, types))
@@ -170,8 +167,8 @@ def _closure(
 
 
 def _knowing_itself(function: Function, own: Var, value: Expr) -> Function:
-    """The function, in which `own` has that value."""
+    """The function with `own` bound to that value inside."""
     if own not in free_vars(function):
         return function
-    again = Var(own.name_hint, own.type_annotation, span=own.span)
+    again = tree.replace(own)
     return tree.replace(function, body=Let(again, value, bind(function.body, {own: again})))

@@ -31,8 +31,8 @@ def @id_float32(%x: float32) { %x }
 def @both_id() { (@id_int32(1), @id_float32(2f)) }
 def @main() { @both_id() }
 
-Two things have no such form, and are errors: a function that calls itself at larger and larger
-types, and a polymorphic function that comes out of data, a branch or a call.
+Two things are errors: polymorphic recursion at ever larger types, and a polymorphic function that
+is the result of data, a branch or a call.
 """
 
 from __future__ import annotations
@@ -86,16 +86,15 @@ from relay.transform.functional.known_functions import (
 )
 from relay.tree import Steps
 
-# The copies of one function that may ask for each other in a row: more are a program without end.
+# A longer chain of copies of one function is an endless recursion.
 MAX_CHAIN = 20
 MAX_NAME = 60
-
-_AT_ONE_TYPE = "AtOneType"  # marks functions that stand for another one for a while
+_AT_ONE_TYPE = "AtOneType"  # marks temporary wrappers of polymorphic functions
 
 
 @frozen
 class Monomorphize(ModulePass):
-    """Leaves no type parameters but dimensions in what an entry function reaches."""
+    """Leaves no type parameters but dimensions in functions reachable from an entry."""
 
     opt_level = 0
     required = ("LambdaLift",)
@@ -113,7 +112,7 @@ class Monomorphize(ModulePass):
 
 
 def is_polymorphic(ty: Type | None) -> bool:
-    """Whether `ty` is that of a function with type parameters; dimensions do not count."""
+    """Whether `ty` is a function type with type parameters other than dimensions."""
     return isinstance(ty, FuncType) and any(map(_is_type, ty.type_params))
 
 
@@ -122,8 +121,8 @@ def _is_type(param: TypeVar) -> bool:
 
 
 def _varies(function: Function) -> bool:
-    """Whether copies take the place of a function: it is polymorphic, or makes polymorphic ones, or
-    is given some."""
+    """Whether a function is replaced by copies: it is polymorphic, makes polymorphic closures, or
+    has polymorphic parameters."""
     if is_foreign(function):
         return False
     own = (*function.type_params, *_inner_type_params(function))
@@ -131,7 +130,7 @@ def _varies(function: Function) -> bool:
 
 
 def _inner_type_params(function: Function) -> tuple[TypeVar, ...]:
-    """Those of the function that a function makes."""
+    """The type parameters of the closures that a function makes."""
     inner = function.body
     return inner.type_params if makes_closure(function) and isinstance(inner, Function) else ()
 
@@ -146,11 +145,11 @@ def _error(
 
 
 def _at_one_type(module: IRModule) -> IRModule:
-    """The module with a function written around polymorphic ones that are values:
+    """The module with wrappers around polymorphic functions that are values:
 
     @map(@id, %xs)  ->  @map(fn (%x) { @id(%x) }, %xs)
 
-    Inference finds out at which types that calls the other one.
+    Inference then finds the types at which the wrapped function is called.
     """
     changed: dict[GlobalVar, Function] = {}
     for name, function in module.functions.items():
@@ -183,7 +182,7 @@ def _at_one_type(module: IRModule) -> IRModule:
 
 
 def _is_value(user: Syntax, index: int, part: Syntax) -> bool:
-    """Whether a polymorphic function is used here, and neither called nor handed on as one."""
+    """Whether a polymorphic function is used as a monomorphic value here."""
     if not isinstance(part, Expr) or not is_polymorphic(part.ty):
         return False
     match user:
@@ -212,7 +211,7 @@ def _calling(callee: Any, before: Any) -> Function:
 
 @dataclass(frozen=True, eq=False)
 class _Copy:
-    """A copy of `@name` that is going to be made; `asked_by` another one."""
+    """A requested copy of `@name`; `asked_by` another one."""
 
     name: str
     new_name: str
@@ -220,7 +219,7 @@ class _Copy:
     known: Mapping[int, Known]  # for its parameters
     sizes: tuple[TypeVar, ...]  # the type parameters it gets for dimensions in those
     asked_by: _Copy | None
-    is_plain: bool  # it would make closures, but there is nothing to remember
+    is_plain: bool  # its closures would capture nothing
 
     def chain(self) -> Iterator[_Copy]:
         """Itself and those that led to it."""
@@ -232,7 +231,7 @@ class _Copy:
 
 @dataclass
 class _Copies:
-    """The functions of a module, which ask for copies of others."""
+    """The functions of a module, and the copies they request."""
 
     before: IRModule
     known: dict[Any, _Copy] = field(default_factory=dict)
@@ -267,15 +266,15 @@ class _Copies:
         return self.rewritten(copy, wanted)
 
     def rewritten(self, function: Function, within: _Copy | None) -> Function:
-        """The function over copies of those it uses."""
+        """The function calling copies of polymorphic functions."""
         return tree.transform(function, _Uses(self, function, within).rewritten)
 
     def ask(
         self, call: Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None
     ) -> tuple[_Copy, TypeArgs]:
-        """The copy of the function that is called, and the type arguments that it takes.
+        """The copy of the called function, and the type arguments of that.
 
-        `inner` are those of the function that it makes, `known` its polymorphic arguments.
+        `inner` are the type arguments of the closure it makes, `known` its polymorphic arguments.
         """
         assert isinstance(call.op, GlobalVar)
         name, callee = call.op.name_hint, self.before[call.op]
@@ -319,7 +318,7 @@ class _Copies:
         return _Copy(name, new_name, types, known, sizes, within, is_plain)
 
     def check_end(self, made: _Copy, call: Call) -> None:
-        """An error when copies of one function ask for each other without end."""
+        """An error when copies of one function request each other endlessly."""
         chain = [copy for copy in made.chain() if copy.name == made.name]
         if len(chain) > MAX_CHAIN:
             first = [", ".join(map(str, copy.types.values())) for copy in reversed(chain[-3:])]
@@ -332,12 +331,12 @@ class _Copies:
 
 
 class _Uses:
-    """Rewrites one function, which may be a copy itself, over copies of those it uses."""
+    """Rewrites one function, which may be a copy itself, to use copies of others."""
 
     def __init__(self, copies: _Copies, function: Function, within: _Copy | None) -> None:
         self.copies = copies
         self.within = within
-        # variables that are polymorphic functions, and the variables that take their places
+        # variables that are polymorphic functions, and the variables that replace them
         self.aliases: dict[Syntax, Expr] = {}
         self.instead: dict[Var, dict[TypeArgs, tuple[Var, Expr]]] = {}
         self.arguments: dict[int, tuple[Expr, ...]] = {}  # of calls that make closures, rewritten
@@ -371,7 +370,7 @@ class _Uses:
         return isinstance(e, GlobalVar) and e in before and _varies(before[e])
 
     def origin(self, e: Expr) -> tuple[Var | None, Expr]:
-        """What a variable was bound to in the end, and the last variable on the way there."""
+        """The value that a chain of variables leads to, and the last variable of the chain."""
         variable = None
         while e in self.aliases:
             assert isinstance(e, Var)
@@ -379,7 +378,7 @@ class _Uses:
         return variable, e
 
     def called(self, before: Call, after: Call) -> Expr:
-        """A call of a polymorphic function, as one of the copy for its types."""
+        """A call of a polymorphic function as a call of the copy for its types."""
         variable, callee = self.origin(before.op)
         if isinstance(callee, Constructor):
             return after
@@ -403,7 +402,7 @@ class _Uses:
         return tree.replace(after, op=made, type_args=left)
 
     def made(self, maker: Call) -> Call:
-        """A call that makes a closure, over rewritten arguments."""
+        """A call that makes a closure, with rewritten arguments."""
         return tree.replace(maker, args=self.arguments[id(maker)])
 
     def inner(self, maker: Call, call: Call) -> Iterator[tuple[TypeVar, Type | Dim]]:
@@ -412,7 +411,7 @@ class _Uses:
         return zip(params, call.type_args, strict=True)
 
     def copied(self, before: Call, inner: TypeArgs, after: Call) -> Expr:
-        """The call of the copy of a function of the module; of `inner`, see `_Copies.ask`."""
+        """The call of the copy of a global function; for `inner`, see `_Copies.ask`."""
         assert isinstance(before.op, GlobalVar)
         params = self.copies.before[before.op].params
         known = {
@@ -431,7 +430,7 @@ class _Uses:
         )
 
     def function(self, arg: Expr) -> Steps[Known]:
-        """The polymorphic function that is an argument."""
+        """The polymorphic function of an argument."""
         _, found = self.origin(arg)
         if isinstance(found, GlobalVar):
             return Known(found.name_hint)
@@ -454,7 +453,7 @@ class _Uses:
 
 
 def _words(types: Iterable[Type]) -> list[str]:
-    """What a copy for these types is called after; only as much as fits into a name."""
+    """The words in the name of a copy for these types, up to the maximal length of a name."""
     words: list[str] = []
     pending = list(types)[::-1]
     while pending and sum(map(len, words)) < MAX_NAME:
@@ -476,12 +475,8 @@ def _words(types: Iterable[Type]) -> list[str]:
 
 
 def _word_of(dim: Dim) -> str:
+    if isinstance(dim, TypeVar):
+        return as_word(dim.name_hint, "n")
     if isinstance(dim, int):
         return str(dim)
-    return (
-        as_word(dim.name_hint, "n")
-        if isinstance(dim, TypeVar)
-        else "any"
-        if dim == dims.ANY
-        else "n"
-    )
+    return "any" if dim == dims.ANY else "n"

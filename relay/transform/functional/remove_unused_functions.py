@@ -16,7 +16,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class RemoveUnusedFunctions(ModulePass):
-    """Keeps the entry functions (`main` unless told otherwise) and what they call."""
+    """Keeps the entry functions (by default `main`) and all functions reachable from them."""
 
     opt_level = 1
     entry_functions: Sequence[str] = ("main",)

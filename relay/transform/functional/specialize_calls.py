@@ -69,7 +69,7 @@ MAX_NAME = 60
 
 @frozen
 class SpecializeCalls(ModulePass):
-    """Leaves as few calls of unknown functions as possible."""
+    """Replaces calls of known closures, and calls with known function arguments."""
 
     opt_level = 2
     required = ("InferType",)
@@ -84,7 +84,7 @@ class SpecializeCalls(ModulePass):
 
 @dataclass
 class _Specializing:
-    """The functions of a module, and the copies they ask for."""
+    """The functions of a module, and the copies they request."""
 
     module: IRModule
     copies: dict[Any, str | None] = field(default_factory=dict)
@@ -98,13 +98,13 @@ class _Specializing:
         self.names = UniqueNames({name.name_hint for name in functions})
         self.source = {n.name_hint: f for n, f in functions.items() if not is_foreign(f)}
         self.variables = Variables()
-        # what is called in a loop could be inside itself any number of times
+        # callees of recursive functions could be nested any number of times
         graph = CallGraph(self.module)
         loops = [name for name in functions if graph.is_recursive(name)]
         self.recursive = {callee.name_hint for name in loops for callee in graph.callees(name)}
 
     def run(self) -> dict[str, Function]:
-        """The functions that are new, or not what they were."""
+        """The functions that are new or changed."""
         done: dict[str, Function] = {}
         entries = ["main"] if "main" in self.source else list(self.source)
         pending = entries[::-1]
@@ -128,7 +128,7 @@ class _Specializing:
     # --- calling closures
 
     def direct_name(self, maker: str) -> str:
-        """The function that takes what a closure remembers, and then its arguments."""
+        """The function that takes the captured variables of a closure, then its arguments."""
         if maker not in self.direct:
             function = self.source[maker]
             inner = function.body
@@ -153,8 +153,8 @@ class _Specializing:
     def copy_for(
         self, name: str, type_args: TypeArgs, known: Mapping[int, Known], within: str
     ) -> tuple[str, TypeArgs] | None:
-        """The copy of a function for known arguments, by their positions, and the dimensions that
-        it takes; None where it is better not to make one."""
+        """The copy of a function for known arguments, by position, and its type arguments; None
+        where the limits forbid one."""
         function = self.source[name]
         given = [*type_args, *(dim for one in known.values() for dim in one.type_args)]
         types = dict(zip(function.type_params, type_args, strict=True))
@@ -184,7 +184,7 @@ class _Specializing:
         return None if copy is None else (copy, tuple(sizes.found))
 
     def nested(self, origin: str, known: Mapping[int, Known]) -> dict[str, int]:
-        """How often functions are inside each other in a copy: `f_g_f` has two of `f`."""
+        """How often each function is nested in a copy: `f_g_f` has two of `f`."""
         found: dict[str, int] = {}
         for one in known.values():
             for name, count in self.nesting.get(one.name, {one.name: 1}).items():
@@ -193,7 +193,7 @@ class _Specializing:
         return found
 
     def fits(self, param: Var, known: Known, types: Mapping[TypeVar, Any]) -> bool:
-        """Whether nothing is checked when the function is handed over: no dimension is `?`."""
+        """Whether passing the function checks nothing at run time: no dimension is `?`."""
         wanted = substitute(param.checked_type, types)
         return not (made_type(self.source[known.name]).occurs | wanted.occurs) & Occurs.ANY
 
@@ -222,7 +222,7 @@ def _calling(maker: Function, direct: str) -> Function:
 
 
 class _Uses:
-    """Rewrites one function over functions that it knows."""
+    """Rewrites the calls of one function."""
 
     def __init__(self, work: _Specializing, name: str, function: Function) -> None:
         self.work = work
@@ -278,7 +278,7 @@ class _Uses:
         return tree.replace(call, op=GlobalVar(copy), args=tuple(args), type_args=sizes)
 
     def function(self, e: Expr) -> Known | None:
-        """The function that a rewritten expression is, if one can tell."""
+        """The known function of a rewritten expression; None if it is unknown."""
         while e in self.values:
             e = self.values[e]
         if isinstance(e, GlobalVar):

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from relay import tree
 from relay.analysis.demand import Demand
@@ -74,8 +74,9 @@ from relay.tree import Steps
 
 __all__ = ["ToANormalForm", "ToANormalFormExpr"]
 
+E = TypeVar("E", bound=Expr)
 Binding = tuple[Var, Expr]
-# Steps that end with an expression, or with more steps to be taken instead.
+# Steps that end with an expression, or with the steps of a tail call.
 Naming = Steps[Any]
 
 
@@ -89,24 +90,21 @@ class ToANormalForm(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        result = ToANormalFormExpr(function)
-        assert isinstance(result, Function)
-        return result
+        return ToANormalFormExpr(function)
 
 
-def ToANormalFormExpr(expr: Expr) -> Expr:
+def ToANormalFormExpr(expr: E) -> E:
     """`expr` in A-normal form; of a function, the function with its body in that form."""
     if check_a_normal_form(expr):
         return expr
-    result: Expr = tree.run(_Naming(expr).of(expr))
-    return result
+    return tree.run(_Naming(expr).of(expr))  # type: ignore[no-any-return]
 
 
 @dataclass
 class _Later:
-    """A computation that waits until it is needed: a function, called in some blocks.
+    """A late computation: a function that some blocks call.
 
-    It is bound in the block `around` those. Where what it computes is not known there yet, the
+    It is bound in the block `around` those. Where its definition is not available there yet, the
     function in the cell is set later.
     """
 
@@ -118,7 +116,7 @@ class _Later:
     places: list[Scope] = field(default_factory=list)  # blocks that call
 
     def known_in(self, block: Scope) -> Var | None:
-        """The value in `block`, if an open block around has it."""
+        """The value in `block`, if an enclosing open block has it."""
         while self.known:
             scope, variable = self.known[-1]
             if block.ancestor_at(scope.depth) is scope:
@@ -128,10 +126,10 @@ class _Later:
 
 
 class _Naming:
-    """Names the values of an expression, in the order of evaluation.
+    """Names the values of an expression, in evaluation order.
 
-    A block is open while its bindings are being collected. The open blocks are those around the one
-    that evaluation has come to, so what belongs to one of them goes to the end of its bindings.
+    A block is open while its bindings are collected. The open blocks enclose the current one, so a
+    binding that belongs to one of them is appended to its bindings.
     """
 
     def __init__(self, root: Expr) -> None:
@@ -153,7 +151,7 @@ class _Naming:
     # --- blocks
 
     def _block(self, e: Expr, block: Scope) -> Naming:
-        """The chain of bindings that evaluating `e` in its own block makes."""
+        """The block of `e` as a chain of bindings."""
         self._bindings[block] = []
         is_here = self._demand.home(e) is block and not is_atom(e)
         result = yield self._evaluated(e, block) if is_here else self._atom(e, block)
@@ -162,7 +160,7 @@ class _Naming:
         return result
 
     def _closed(self, block: Scope) -> Iterator[Binding]:
-        """The bindings of a block that has come to its end."""
+        """The bindings of a block that is complete."""
         for binding in self._bindings.pop(block):
             if isinstance(binding, _Later):
                 yield from self._made(binding)
@@ -176,7 +174,7 @@ class _Naming:
     # --- expressions
 
     def _atom(self, e: Expr, block: Scope) -> Naming:
-        """What stands for `e` where it is used in `block`."""
+        """The atom for `e` where it is used in `block`."""
         if stays_in_place(e):
             return e
         if isinstance(e, Constant):
@@ -188,7 +186,7 @@ class _Naming:
         return self._names[id(e)]
 
     def _constant(self, e: Constant, block: Scope) -> Var:
-        """Constants are named in every block that has them: no closure need remember one."""
+        """Constants are bound in every block that uses them, so that closures capture none."""
         key = (id(e), block)
         if key not in self._constants:
             self._constants[key] = self._bind(Var("x"), e, block)
@@ -201,7 +199,7 @@ class _Naming:
         return self._bind(Var("x"), (yield self._operation(e, block)), block)
 
     def _lets(self, e: Expr, block: Scope) -> Naming:
-        """What the body of a chain of lets is, after its bindings."""
+        """The atom for the body of a chain of lets, after its bindings."""
         passed = []
         while isinstance(e, Let) and self._demand.home(e) is block and id(e) not in self._names:
             passed.append(e)
@@ -212,7 +210,7 @@ class _Naming:
         return result
 
     def _let(self, e: Let, block: Scope) -> Naming:
-        """`let %x = v`: %x is the name of v, unless that has one already."""
+        """`let %x = v`: %x becomes the name of v, unless it has one already."""
         variable, value = e.variable, e.value
         knots = self._demand.knots(variable)
         for knot in knots:
@@ -229,9 +227,9 @@ class _Naming:
             self._bind(Var("set"), RefWrite(later.cell, compute), block)
 
     def _is_named_by(self, e: Let, block: Scope) -> bool:
-        """Whether the variable is the name of the value wherever that is used.
+        """Whether the variable becomes the name of the value for all its uses.
 
-        It is not if it declares another type, but a function that calls itself does so by it.
+        Not if it declares another type, except for functions, which may be recursive.
         """
         value, declared = e.value, e.variable.type_annotation
         if isinstance(value, Let) or is_atom(value) or id(value) in self._names:
@@ -240,7 +238,7 @@ class _Naming:
         return self._demand.home(value) is block and (fits or isinstance(value, Function))
 
     def _operation(self, e: Expr, block: Scope) -> Naming:
-        """`e` over names."""
+        """`e` with its operands replaced by atoms."""
         parts: list[Syntax] = []
         match e:
             case Function() if e.attrs.get("Primitive"):
@@ -269,10 +267,10 @@ class _Naming:
             self._clauses[id(clause)] = tree.replace(clause, rhs=body)
         return self._clauses[id(clause)]
 
-    # --- what has to wait
+    # --- late computations
 
     def _needed(self, e: Expr, block: Scope) -> Naming:
-        """The value of something late, in a block that needs it."""
+        """The value of a late computation in a block that uses it."""
         later = self._late.get(id(e))
         if later is None:
             around = self._demand.home(e).parent
@@ -290,7 +288,7 @@ class _Naming:
         return Function((), (yield self._block(e, self._demand.home(e))), span=e.span)
 
     def _made(self, later: _Later) -> Iterator[Binding]:
-        """The bindings of the function that gives the value."""
+        """The bindings of the function that computes the value."""
         if later.compute is not None and self._demand.is_once(later.places, later.around):
             yield later.get, later.compute
             return
@@ -298,7 +296,7 @@ class _Naming:
             compute = Var("compute")
             yield compute, later.compute
         else:
-            compute = Var("never")  # it is replaced before anybody can call it
+            compute = Var("never")  # replaced before it can be called
             yield compute, _calling(compute)
         yield later.cell, RefCreate(compute)
         yield later.get, _remembering(later.cell)
@@ -311,7 +309,7 @@ def _calling(function: Var) -> Function:
 
 
 def _remembering(cell: Var) -> Function:
-    """What calls the function in the cell, and puts one there that gives the same at once."""
+    """A function that calls the one in the cell, and stores one there that returns the result."""
     compute, value, again, done = Var("compute"), Var("x"), Var("again"), Var("done")
     body: Expr = Let(done, RefWrite(cell, again), value)
     body = Let(again, Function((), value), body)

@@ -32,14 +32,14 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.transform.functional.to_a_normal_form import ToANormalFormExpr
 
-# What opens a scope, and the field that is inside.
-Place = tuple[Syntax | None, str]
+# The node that opens a scope, and the field that is inside.
+Opening = tuple[Syntax | None, str]
 SCOPED = ("body", "true_branch", "false_branch", "rhs")
 
 
 @frozen
 class ToBasicBlockNormalForm(FunctionPass):
-    """Puts a `let` around blocks that share a computation."""
+    """Binds computations that blocks share with a `let` around them."""
 
     opt_level = 1
     required = ("InferType",)
@@ -51,21 +51,19 @@ class ToBasicBlockNormalForm(FunctionPass):
         if not crossing:
             return function
         if Demand(function).has_late:
-            result = ToANormalFormExpr(function)
-            assert isinstance(result, Function)
-            return result
+            return ToANormalFormExpr(function)
         return _bound(function, crossing)
 
 
 def _bound(function: Function, crossing: set[int]) -> Function:
-    """`function` with a `let` for each of the expressions, where all its uses are reached."""
+    """`function` with a `let` for each of the expressions in its home scope."""
     variables: dict[Syntax, Var] = {}
-    bindings: dict[Place, list[Syntax]] = {}
+    bindings: dict[Opening, list[Syntax]] = {}
     scopes, reach = Scopes(function), Reach(function)
     for e in tree.postorder(function):
-        if id(e) in crossing and _may_stand_in(scopes.home(e), e, reach):
+        if id(e) in crossing and _can_be_bound_in(scopes.home(e), e, reach):
             variables[e] = Var("shared")
-            bindings.setdefault(_place(scopes.home(e)), []).append(e)
+            bindings.setdefault(_opening(scopes.home(e)), []).append(e)
     values: dict[Syntax, Expr] = {}
 
     def visit(before: Syntax, after: Syntax) -> Syntax:
@@ -82,19 +80,19 @@ def _bound(function: Function, crossing: set[int]) -> Function:
     return tree.transform(function, visit)
 
 
-def _place(scope: Scope) -> Place:
+def _opening(scope: Scope) -> Opening:
     return scope.owner, scope.field
 
 
-def _may_stand_in(scope: Scope, e: Syntax, reach: Reach) -> bool:
-    """Whether the variables of `e` are known at the beginning of `scope`.
+def _can_be_bound_in(scope: Scope, e: Syntax, reach: Reach) -> bool:
+    """Whether the variables of `e` are bound at the beginning of `scope`.
 
-    They are, but for one case: `e` calls a recursive function and is needed inside that function
-    as well as behind it. No place is behind its definition and before its body, so `e` stays.
+    They are, except where `e` calls a recursive function and is used inside that function as well
+    as behind it: no position is behind its definition and before its body.
     """
     inner = reach.home(e)
     defined: set[Var] = set()
-    while _place(inner) != _place(scope):
+    while _opening(inner) != _opening(scope):
         assert isinstance(inner.owner, Let) and inner.parent is not None
         defined.add(inner.owner.variable)
         inner = inner.parent

@@ -6,7 +6,8 @@ This is the inverse of `ToANormalForm`. An expression with several uses is compu
 first needed, so nothing is computed more often than before, and what only one branch needs is
 computed in that branch alone.
 
-A `let` says when its value is computed, and where that matters it stays:
+Bindings whose values have effects (`relay.analysis.purity`) stay, since they fix when the value is
+computed:
 
 let %r = ref(%x); let %old = ref_read(%r); let %done = ref_write(%r, %y); %old
 ->
@@ -55,7 +56,7 @@ class ToGraphNormalForm(ModulePass):
 
 
 def _replacements(function: Function, purity: Purity) -> dict[Syntax, Syntax]:
-    """What each `let` that goes leads to, and each variable of one."""
+    """The replacements of the removed `let`s and of their variables."""
     places = _Uses(function)
     found: dict[Syntax, Syntax] = {}
     for let in places.lets:
@@ -77,7 +78,7 @@ def _is_free_to_move(let: Let, places: _Uses) -> bool:
 
 
 class _Uses(Scopes):
-    """Scopes, in which it is known where the variables of `let`s are used."""
+    """Scopes, with the innermost scope around the uses of each variable of a `let`."""
 
     def __init__(self, root: Function) -> None:
         super().__init__(root)

@@ -21,18 +21,19 @@ memory here; the plan of a compiled program is better where kernels write in pla
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import prod
+from typing import Any
 
-from relay import dtypes, tree
+from relay import tree
 from relay.analysis.lifetimes import Live, backwards, functions_in, held_by, kept_by, operands
 from relay.analysis.normal_forms import is_kernel
 from relay.immutable import frozen
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
 from relay.ir.module import IRModule
-from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.types import TupleType
 from relay.ir.variables import all_vars
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
+from relay.analysis.precompute import size_of
 
 USED, IN_AND_OUT = "used_memory", "io_used_memory"
 
@@ -56,38 +57,19 @@ class AnnotateUsedMemory(FunctionPass):
         def visit(before: Syntax, after: Syntax) -> Syntax:
             if id(before) not in used or not isinstance(after, Call):
                 return after
-            return _with_attr(after, USED, (used[id(before)],))
+            assert isinstance(after.op, Function)
+            kernel = _with_attr(after.op, USED, (used[id(before)],))
+            return after if kernel is after.op else tree.replace(after, op=kernel)
 
         result = tree.transform(function, visit)
-        parts = [*(param.checked_type for param in function.params), function.body.checked_type]
-        total = bytes_of(parts)
-        if total is None or result.attrs.get(IN_AND_OUT) == total:
-            return result
-        return result.with_attr(IN_AND_OUT, total)
+        parts = (*(param.checked_type for param in function.params), function.body.checked_type)
+        total = size_of(TupleType(parts))
+        return result if total is None else _with_attr(result, IN_AND_OUT, total)
 
 
-def _with_attr(call: Call, name: str, value: tuple[int, ...]) -> Call:
-    """A call of a function that has an attribute."""
-    assert isinstance(call.op, Function)
-    if call.op.attrs.get(name) == value:
-        return call
-    return tree.replace(call, op=call.op.with_attr(name, value))
-
-
-def bytes_of(types: Iterable[Type | None]) -> int | None:
-    """The memory that values of those types take; None if that is not known."""
-    total = 0
-    pending = list(types)
-    while pending:
-        match pending.pop():
-            case TensorType(shape=shape, dtype=dtype) if all(isinstance(d, int) for d in shape):
-                extents = [d for d in shape if isinstance(d, int)]
-                total += prod(extents) * dtypes.to_numpy(dtype).itemsize
-            case TupleType(fields=fields):
-                pending.extend(fields)
-            case _:
-                return None
-    return total
+def _with_attr(function: Function, name: str, value: Any) -> Function:
+    """The function with an attribute; itself if it has that value already."""
+    return function if function.attrs.get(name) == value else function.with_attr(name, value)
 
 
 def _has_memory(_: Var, value: Expr) -> bool:
@@ -95,12 +77,12 @@ def _has_memory(_: Var, value: Expr) -> bool:
 
 
 def _without_branches(value: Expr) -> Iterable[Syntax]:
-    """What a value is made of. The result of a branch is handed on, and not held besides."""
+    """The variables that a value refers to; the result of a branch is moved, not referred to."""
     return () if isinstance(value, If | Match) else kept_by(value)
 
 
 class _Uses:
-    """What the kernels of one function use."""
+    """The memory use of the kernels of one function."""
 
     def __init__(self, function: Function, used: dict[int, int]) -> None:
         self._used = used
@@ -108,10 +90,10 @@ class _Uses:
         outside = [v for v in all_vars(function) if v not in bound]
         self._held = held_by(function, _has_memory, _without_branches, outside)
         owners = {owner for held in self._held.values() for owner in held}
-        self.sizes = {owner: bytes_of((owner.ty,)) for owner in owners}
+        self.sizes = {owner: size_of(owner.ty) for owner in owners}
 
     def uses(self, e: Expr) -> Iterator[Var]:
-        """Whatever has memory that is needed."""
+        """The owners of the memory that `e` uses."""
         for variable in operands(e):
             yield from self._held.get(variable, ())
 
@@ -126,4 +108,4 @@ class _Uses:
             self._used[id(call)] = live.total + sum(known)
 
     def at_entry(self, owner: If | Clause, field: str, unused: list[Var]) -> None:
-        """Blocks that need less are no matter here."""
+        """Not of interest here."""

@@ -18,44 +18,37 @@ of the module, becomes an ordinary function that calls it.
 from __future__ import annotations
 
 from relay import tree
-from relay.check.infer import infer_module
 from relay.immutable import frozen
-from relay.ir.expr import Call, Constant, Expr, Function, Syntax, Var
+from relay.ir.expr import Call, Constant, Function, Syntax, Var
 from relay.ir.function_attrs import PRIMITIVE, is_foreign, is_sealed
 from relay.ir.module import IRModule
 from relay.nd import Weight
-from relay.transform.base import ModulePass
+from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 
 __all__ = ["HandOverConstants"]
 
 
 @frozen
-class HandOverConstants(ModulePass):
-    """Makes constants of kernels their arguments, and leaves kernels only where they are called."""
+class HandOverConstants(FunctionPass):
+    """Turns constants of kernels into arguments, and leaves kernels only where they are called."""
 
     required = ("InferType",)
 
-    def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        changed = False
-        for name, function in [*module.functions.items()]:
-            after = _opened(function)
-            if after is not function:
-                module[name.name_hint] = after
-                changed = True
-        return infer_module(module) if changed else module
+    def transform_function(
+        self, function: Function, module: IRModule, context: PassContext
+    ) -> Function:
+        return _converted(function)
 
 
 def _is_kernel(e: Syntax) -> bool:
     return isinstance(e, Function) and bool(e.attrs.get(PRIMITIVE)) and not is_foreign(e)
 
 
-def _opened(function: Function) -> Function:
-    if is_foreign(function):
-        return function
+def _converted(function: Function) -> Function:
     if _is_kernel(function):
         return _calling(function, *_separated(function))
-    # of each kernel, what it is and what it is handed besides
+    # each kernel without its constants, and these
     kernels: dict[int, tuple[Function, tuple[Constant, ...]]] = {}
     new: dict[int, Syntax] = {}
     for node in tree.postorder(function, lambda e: e is function or not is_sealed(e)):
@@ -85,8 +78,8 @@ def _opened(function: Function) -> Function:
 
 
 def _separated(kernel: Function) -> tuple[Function, tuple[Constant, ...]]:
-    """A kernel whose tensors are parameters, and these tensors."""
-    given: dict[Syntax, Syntax] = {}
+    """A kernel with parameters for its constant tensors, and these tensors."""
+    given: dict[Constant, Var] = {}
     for node in tree.postorder(kernel.body):
         if isinstance(node, Constant) and (
             isinstance(node.data, Weight) or node.data.array.size != 1
@@ -95,14 +88,11 @@ def _separated(kernel: Function) -> tuple[Function, tuple[Constant, ...]]:
     if not given:
         return kernel, ()
     body = tree.transform(kernel.body, lambda _, after: after, given)
-    assert isinstance(body, Expr)
-    params = (*kernel.params, *(var for var in given.values() if isinstance(var, Var)))
-    constants = tuple(node for node in given if isinstance(node, Constant))
-    return tree.replace(kernel, params=params, body=body), constants
+    return tree.replace(kernel, params=(*kernel.params, *given.values()), body=body), tuple(given)
 
 
 def _calling(kernel: Function, inside: Function, constants: tuple[Constant, ...]) -> Function:
-    """An ordinary function that calls what was made of a kernel."""
+    """An ordinary function that calls the converted kernel."""
     params = tuple(Var(param.name_hint, param.checked_type) for param in kernel.params)
     call = Call(inside, (*params, *constants), span=kernel.span)
     return Function(params, call, kernel.ret_type, kernel.type_params, span=kernel.span)

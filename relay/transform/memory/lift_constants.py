@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from relay import tree
 from relay.immutable import frozen
-from relay.ir.expr import Constant, Expr, Function, Let, Syntax, Var
+from relay.ir.expr import Constant, Function, Let, Syntax, Var
 from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
@@ -32,21 +32,17 @@ class LiftConstants(FunctionPass):
         while isinstance(rest, Let) and isinstance(rest.value, Constant):
             lifted.append(rest)
             rest = rest.body
-        new: dict[Syntax, Syntax] = {}
-        inside: Syntax = rest
-        found: list[tuple[Var, Expr]] = []
-        for node in tree.postorder(inside, lambda n: not is_sealed(n)):
+        sealed: dict[Syntax, Syntax] = {}
+        found: dict[Constant, Var] = {}
+        for node in tree.postorder(rest, lambda n: not is_sealed(n)):
             if isinstance(node, Constant):
-                variable = Var(f"const_{len(found)}", span=node.span)
-                new[node] = variable
-                found.append((variable, node))
+                found[node] = Var(f"const_{len(found)}", span=node.span)
             elif is_sealed(node):
-                new[node] = node
+                sealed[node] = node
         if not found:
             return function
-        body = tree.transform(inside, lambda _, after: after, new)
-        assert isinstance(body, Expr)
-        for variable, value in reversed(found):
+        body = tree.transform(rest, lambda _, after: after, {**sealed, **found})
+        for value, variable in reversed(found.items()):
             body = Let(variable, value, body)
         for let in reversed(lifted):
             body = tree.replace(let, body=body)

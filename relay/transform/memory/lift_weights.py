@@ -78,17 +78,17 @@ def _unused(module: IRModule, stem: str) -> str:
 
 @dataclass
 class _Split:
-    """A function over inputs and weights, taken apart."""
+    """Splits a function into the part that depends on weights alone, and the rest."""
 
     function: Function
     weights: list[Var]
     bound: dict[Var, Expr] = field(default_factory=dict)  # variables of lets
-    # of expressions that depend on weights alone: what they are in `@prepare`, and how many bytes
-    # of weights they are made of
+    # of expressions that depend on weights alone: their form in `@prepare`, and the bytes of
+    # weights they depend on
     lifted: dict[int, Expr] = field(default_factory=dict)
     origins: dict[int, int] = field(default_factory=dict)
-    packed: dict[int, tuple[Expr, Var]] = field(default_factory=dict)  # by what it is in @prepare
-    types: dict[int, Type] = field(default_factory=dict)  # of what is copied: that of the original
+    packed: dict[int, tuple[Expr, Var]] = field(default_factory=dict)  # by the form in @prepare
+    types: dict[int, Type] = field(default_factory=dict)  # of new expressions
 
     def __post_init__(self) -> None:
         for weight in self.weights:
@@ -103,7 +103,7 @@ class _Split:
                 self.look_at(node)
 
     def meant(self, part: Expr) -> Expr:
-        """`part`, or what the variable it is was bound to."""
+        """`part`, or the value that a variable of a let is bound to."""
         passed = []
         while isinstance(part, Var) and part in self.bound:
             passed.append(part)
@@ -116,7 +116,7 @@ class _Split:
         return isinstance(part, Expr) and id(self.meant(part)) in self.lifted
 
     def look_at(self, node: Expr) -> None:
-        """Lift `node` if it depends on weights alone and is worth keeping."""
+        """Lift `node` if it depends on weights alone and is worth storing."""
         match node:
             case Call(op=OpDef() as op, args=args) if is_precomputable(op):
                 parts = list(map(self.meant, args))
@@ -148,7 +148,7 @@ class _Split:
         return self.lifted.get(id(found), found)
 
     def border(self) -> Iterable[Expr]:
-        """The lifted expressions that something else uses."""
+        """The lifted expressions with users that are not lifted."""
         for node in self.order:
             if is_atom(node) or self.is_lifted(node):
                 continue
@@ -181,7 +181,7 @@ class _Split:
         return tree.replace(self.function, params=params, body=body, attrs=attrs)
 
     def prepare(self) -> Function:
-        """What is computed from the weights."""
+        """The function that computes on weights."""
         for part in self.border():
             self.handed_over(part)
         result = Tuple(tuple(e for e, _ in self.packed.values()))
@@ -204,5 +204,5 @@ class _Split:
 
 
 def _is_entered(node: Syntax) -> bool:
-    """Branches may not run, and functions run when called: what is in them stays there."""
+    """Whether the parts of `node` may be lifted: not out of branches and functions."""
     return not isinstance(node, Function | If | Match)

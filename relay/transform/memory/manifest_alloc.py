@@ -39,12 +39,12 @@ from relay.op.memory import ALLOC_TENSOR, alloc_storage, flatten_tuple_type, to_
 from relay.op.vm import invoke_tvm_op, shape_of
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.memory.shape_functions import ShapeFunction, is_open, shape_function
+from relay.transform.memory.shape_functions import ShapeFunction, is_dynamic_shape, shape_function
 
 
 @frozen
 class ManifestAlloc(FunctionPass):
-    """Allocates what kernels write their results to."""
+    """Allocates storages for the results of kernels."""
 
     required = ("InferType", "ToANormalForm")
 
@@ -64,9 +64,8 @@ class ManifestAlloc(FunctionPass):
                 return _allocated(after, call)
             return after
 
-        root: Syntax = function
-        inside = tree.postorder(root, lambda node: not _is_kernel(node))
-        kernels: dict[Syntax, Syntax] = {node: node for node in inside if _is_kernel(node)}
+        inside = tree.postorder(function, lambda node: not _is_kernel(node))
+        kernels = {node: node for node in inside if _is_kernel(node)}
         return tree.transform(function, visit, kernels)
 
 
@@ -75,7 +74,7 @@ def _is_kernel(node: Syntax) -> bool:
 
 
 def _allocated(let: Let, call: Call) -> Expr:
-    """The binding with the result of the kernel that it calls in memory, if that can be."""
+    """A binding of a kernel call with explicit allocation, where that is possible."""
     kernel = call.op
     if not isinstance(kernel, Function) or not is_kernel(kernel) or kernel.type_params:
         return let
@@ -84,15 +83,16 @@ def _allocated(let: Let, call: Call) -> Expr:
         return let
     types = flatten_tuple_type(result)
     sizes = None
-    if any(map(is_open, types)) and (sizes := shape_function(kernel)) is None:
+    if any(map(is_dynamic_shape, types)) and (sizes := shape_function(kernel)) is None:
         return let
     block = _Block()
     shapes = iter(block.shapes(sizes, call.args, types) if sizes else ())
-    # the only result has the name that is bound; so there is one name for one tensor
+    # a single result keeps the variable of the let
     name = let.variable if isinstance(result, TensorType) else None
-    outs = [
-        block.tensor(ty, *(next(shapes) if is_open(ty) else block.known(ty)), name) for ty in types
-    ]
+    outs = []
+    for ty in types:
+        shape, size = next(shapes) if is_dynamic_shape(ty) else block.known(ty)
+        outs.append(block.tensor(ty, shape, size, name))
     block.invoke(kernel, call.args, outs)
     if name is None:
         block.bindings.append((let.variable, to_tuple_type(result, outs)))
@@ -107,7 +107,7 @@ def _is_tensors(ty: Type) -> bool:
 
 @dataclass
 class _Block:
-    """Bindings, one after the other."""
+    """A sequence of bindings."""
 
     bindings: list[tuple[Var, Expr]] = field(default_factory=list)
 
@@ -132,13 +132,13 @@ class _Block:
         return self.numbers("shape", np.array(extents, "int64")), self.numbers("size", size)
 
     def tensor(self, ty: TensorType, shape: Var, size: Var, name: Var | None = None) -> Var:
-        """A tensor in a storage of its own."""
+        """A tensor in its own storage."""
         alignment, offset = self.numbers("alignment", ALIGNMENT), self.numbers("offset", 0)
         storage = self.bind(
             "storage", alloc_storage(size, alignment, dtype_hint=ty.dtype, shape=shape)
         )
         known = [extent if isinstance(extent, int) else None for extent in ty.shape]
-        which = "assert_shape" if is_open(ty) else "const_shape"
+        which = "assert_shape" if is_dynamic_shape(ty) else "const_shape"
         made = ALLOC_TENSOR(storage, offset, shape, dtype=ty.dtype, **{which: known})
         self.bindings.append((name or Var("tensor", ty), made))
         return self.bindings[-1][0]
@@ -151,7 +151,7 @@ class _Block:
     def shapes(
         self, sizes: ShapeFunction, args: Sequence[Expr], types: Sequence[TensorType]
     ) -> list[tuple[Var, Var]]:
-        """The extents and the numbers of bytes of the tensors whose size is open."""
+        """The extents and the numbers of bytes of the tensors with dynamic shapes."""
         given = []
         for index, number in sizes.arguments:
             tensor = args[index]
@@ -160,7 +160,7 @@ class _Block:
             given.append(self.bind("extents", shape_of(tensor)))
         written = []
         for ty in types:
-            if is_open(ty):
+            if is_dynamic_shape(ty):
                 parts = (TensorType((len(ty.shape),), "int64"), TensorType((), "int64"))
                 shape, size = (self.tensor(part, *self.known(part)) for part in parts)
                 written.append((shape, size))

@@ -78,7 +78,7 @@ class ManifestLifetimes(FunctionPass):
 
 @dataclass(eq=False)
 class _Kills:
-    """Where variables are killed: behind bindings, and at the beginnings of blocks."""
+    """The variables to kill behind bindings, and at the beginnings of blocks."""
 
     behind: dict[int, list[Var]] = field(default_factory=dict)
     entries: dict[tuple[int, str], list[Var]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ def _killed(variables: list[Var], body: Expr) -> Expr:
 
 
 class _Uses:
-    """The uses of one function's variables."""
+    """The uses of the variables of one function."""
 
     def __init__(self, kills: _Kills, function: Function) -> None:
         self._kills = kills
@@ -122,7 +122,7 @@ class _Uses:
         self._first_names = origins(function)
 
     def uses(self, e: Expr) -> Iterator[Var]:
-        """What is used, and the storages it lies in; of all that only what may be killed."""
+        """The used variables and their storages, as far as they may be killed."""
         for variable in operands(e):
             first = self._first_names.get(variable, variable)
             for one in chain((first,), self._storages.get(variable, ())):
@@ -156,8 +156,7 @@ def _mortal(function: Function, storages: Mapping[Var, frozenset[Var]]) -> set[V
     """The variables that may be killed in a function."""
     bound: dict[Var, Expr] = {}
     kept = set(_leaving(function, storages)) if storages else set()
-    root: Syntax = function
-    for node in tree.postorder(root, lambda n: n is root or not isinstance(n, Function)):
+    for node in tree.postorder(function, lambda n: n is function or not isinstance(n, Function)):
         others: Iterable[Syntax] = ()
         match node:
             case Let(variable=variable, value=value):
@@ -183,7 +182,8 @@ def _mortal(function: Function, storages: Mapping[Var, frozenset[Var]]) -> set[V
 
 
 def _leaving(function: Function, storages: Mapping[Var, frozenset[Var]]) -> Iterator[Var]:
-    """The storages of branches that results of these lie in: outside they have no name."""
+    """The storages allocated in branches that hold results of these: they are not visible
+    outside."""
     blocks = Blocks(function)
     lets = [node for node in tree.postorder(function) if isinstance(node, Let)]
     homes = {let.variable: blocks.home(let) for let in lets}

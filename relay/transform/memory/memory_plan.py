@@ -50,7 +50,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class MemoryPlan(FunctionPass):
-    """Makes one storage of several whose lives are known."""
+    """Combines storages with known live ranges."""
 
     required = ("InferType", "ManifestLifetimes")
 
@@ -60,19 +60,19 @@ class MemoryPlan(FunctionPass):
         if is_kernel(function):
             return function
         numbers = _numbers(function)
-        places: dict[Syntax, _Place] = {p.storage: p for p in _planned(function, numbers)}
-        if not places:
+        slots: dict[Syntax, _Slot] = {s.storage: s for s in _planned(function, numbers)}
+        if not slots:
             return function
 
         def visit(_: Syntax, after: Syntax) -> Syntax:
-            return _moved(after, places, numbers) if isinstance(after, Let) else after
+            return _moved(after, slots, numbers) if isinstance(after, Let) else after
 
         return tree.transform(function, visit)
 
 
 @frozen
 class _Storage:
-    """A storage of known size, alive from one binding of its block to another."""
+    """A storage of static size, live from one binding of its block to another."""
 
     variable: Var
     device: str
@@ -83,28 +83,28 @@ class _Storage:
 
 @frozen
 class _Region:
-    """What several storages become."""
+    """The storage that replaces several."""
 
     variable: Var
     size: int
-    first: Var  # the storage that is allocated first, in whose place the region is
+    first: Var  # the storage that is allocated first, where the region is allocated
     last: Var  # the one that is killed last
 
 
 @frozen
-class _Place:
-    """Where a storage lies."""
+class _Slot:
+    """The offset of a storage in a region."""
 
     storage: Var
     region: _Region
     offset: int
 
 
-# --- which storages, and where -------------------------------------------------------------------
+# --- planning ------------------------------------------------------------------------------------
 
 
-def _planned(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[_Place]:
-    """The places of all storages that have one in a region."""
+def _planned(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[_Slot]:
+    """The slots of all storages that become part of a region."""
     kept = set(_kept(function, numbers))
     for block in _blocks(function):
         devices: dict[str, list[_Storage]] = {}
@@ -115,18 +115,18 @@ def _planned(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[_Pla
                 yield from _together(storages)
 
 
-def _together(storages: list[_Storage]) -> Iterator[_Place]:
-    """The places of storages of one block."""
+def _together(storages: list[_Storage]) -> Iterator[_Slot]:
+    """The slots of storages of one block."""
     offsets, size = assign(storages)
     first = min(storages, key=lambda storage: storage.first)
     last = max(storages, key=lambda storage: storage.last)
     region = _Region(Var("region"), size, first.variable, last.variable)
     for storage, offset in zip(storages, offsets, strict=True):
-        yield _Place(storage.variable, region, offset)
+        yield _Slot(storage.variable, region, offset)
 
 
 def _blocks(function: Function) -> Iterator[list[Let]]:
-    """The bindings of every block, one after the other."""
+    """The bindings of every block, in order."""
     lets = [node for node in tree.postorder(function) if isinstance(node, Let)]
     later = {id(let.body) for let in lets}
     for head in (let for let in lets if id(let) not in later):
@@ -139,7 +139,7 @@ def _blocks(function: Function) -> Iterator[list[Let]]:
 
 
 def _numbers(function: Function) -> dict[Syntax, int]:
-    """Variables, and constants, that are one number each."""
+    """The values of scalar constants, and of variables bound to such."""
     found: dict[Syntax, int] = {}
     for node in tree.postorder(function):
         value = node.value if isinstance(node, Let) else node
@@ -151,7 +151,7 @@ def _numbers(function: Function) -> dict[Syntax, int]:
 def _storages(
     block: list[Let], numbers: Mapping[Syntax, int], kept: Container[Syntax]
 ) -> Iterator[_Storage]:
-    """The storages of known size that a block both allocates and kills."""
+    """The storages of static size that a block both allocates and kills."""
     allocated: dict[Syntax, tuple[int, Let]] = {}
     for position, let in enumerate(block):
         match let.value:
@@ -175,7 +175,7 @@ def _storage(made: Let, first: int, last: int, numbers: Mapping[Syntax, int]) ->
 
 
 def _kept(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[Syntax]:
-    """Variables with another use than that a tensor at a known offset is in them, or their end."""
+    """Variables with other uses than tensors at constant offsets and `memory.kill`."""
     for node in tree.postorder(function):
         match node:
             case Call(op=Op(name="memory.kill")):
@@ -189,24 +189,23 @@ def _kept(function: Function, numbers: Mapping[Syntax, int]) -> Iterator[Syntax]
                 yield from (c for c in tree.children(node) if isinstance(c, Var) and c not in bound)
 
 
-# --- what becomes of the program -----------------------------------------------------------------
+# --- rewriting -----------------------------------------------------------------------------------
 
 
-def _moved(let: Let, places: Mapping[Syntax, _Place], numbers: Mapping[Syntax, int]) -> Expr:
-    """A binding, over regions."""
+def _moved(let: Let, slots: Mapping[Syntax, _Slot], numbers: Mapping[Syntax, int]) -> Expr:
+    """A binding, with storages replaced by regions."""
     match let.value:
-        case Call(op=Op(name="memory.alloc_storage")) as call if let.variable in places:
-            region = places[let.variable].region
+        case Call(op=Op(name="memory.alloc_storage")) as call if let.variable in slots:
+            region = slots[let.variable].region
             return _allocated(region, call, let.body) if region.first is let.variable else let.body
         case Call(op=Op(name="memory.alloc_tensor"), args=(storage, offset, shape)) as call:
-            if storage in places:
-                place, begin = places[storage], Var("offset")
-                made = tree.replace(call, args=(place.region.variable, begin, shape))
-                return Let(
-                    begin, _integer(place.offset + numbers[offset]), tree.replace(let, value=made)
-                )
-        case Call(op=Op(name="memory.kill"), args=(storage,)) as call if storage in places:
-            region = places[storage].region
+            if storage in slots:
+                slot, begin = slots[storage], Var("offset")
+                made = tree.replace(call, args=(slot.region.variable, begin, shape))
+                total = _integer(slot.offset + numbers[offset])
+                return Let(begin, total, tree.replace(let, value=made))
+        case Call(op=Op(name="memory.kill"), args=(storage,)) as call if storage in slots:
+            region = slots[storage].region
             if region.last is not storage:
                 return let.body
             return tree.replace(let, value=tree.replace(call, args=(region.variable,)))
@@ -214,7 +213,7 @@ def _moved(let: Let, places: Mapping[Syntax, _Place], numbers: Mapping[Syntax, i
 
 
 def _allocated(region: _Region, call: Call, body: Expr) -> Expr:
-    """The allocation of a region, in the place of that of a storage."""
+    """The allocation of a region, instead of that of a storage."""
     size, shape, alignment = Var("size"), Var("shape"), Var("alignment")
     body = Let(region.variable, tree.replace(call, args=(size, shape, alignment)), body)
     body = Let(alignment, _integer(ALIGNMENT), body)

@@ -28,7 +28,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class RemoveStandaloneReshapes(FunctionPass):
-    """Makes views of kernels that only reshape."""
+    """Replaces kernels that only reshape by `vm.reshape_tensor`."""
 
     required = ("InferType",)
 

@@ -25,7 +25,7 @@ from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
-from relay.ir.expr import Expr, Function, Syntax, Tuple, Var, const
+from relay.ir.expr import Expr, Function, Tuple, Var, const
 from relay.ir.module import IRModule
 from relay.ir.types import ShapeVar, TensorType, TupleType, Type, TypeVar
 from relay.ir.variables import all_type_vars
@@ -36,55 +36,54 @@ from relay.op.tensor.rearrange import stack
 
 CALLS = {"//": floor_divide, "min": minimum, "max": maximum}
 
-Place = tuple[int, int | None]  # an argument, and of a tuple the field
+Argument = tuple[int, int | None]  # the index of an argument, and of a tuple the field
 
 
 @frozen
 class ShapeFunction:
-    """`function`, of the extents of some of the kernel's arguments.
+    """`function` of the shapes of some of the kernel's arguments.
 
-    These are known by their places and, of a tuple, by those of their fields. It gives a tuple: for
-    every result of the kernel whose size is open, the extents and then the number of bytes.
+    It returns a tuple: for every result of the kernel with a dynamic shape, the extents and then
+    the number of bytes.
     """
 
     function: Function
-    arguments: tuple[Place, ...]
+    arguments: tuple[Argument, ...]
 
 
-def is_open(ty: TensorType) -> bool:
-    """Whether some extents show only in a run."""
+def is_dynamic_shape(ty: TensorType) -> bool:
+    """Whether the tensor has a dynamic dimension, named or unknown."""
     return not all(isinstance(extent, int) for extent in ty.shape)
 
 
 def shape_function(kernel: Function) -> ShapeFunction | None:
-    """What tells the sizes of the results of a kernel, some of which are open; None if it cannot be
-    said without values."""
+    """The shape function of a kernel with dynamic result shapes; None if it has none."""
     named = _named(kernel)
     if named is None:
         return None
-    results = [ty for ty in flatten_tuple_type(named.body.checked_type) if is_open(ty)]
+    results = [ty for ty in flatten_tuple_type(named.body.checked_type) if is_dynamic_shape(ty)]
     needed = dict.fromkeys(a for ty in results for extent in ty.shape for a in dims.atoms(extent))
     tensors = dict(_tensors(named.params))
-    places: dict[Dim, tuple[Place, int]] = {}
-    for place, ty in tensors.items():
+    axes: dict[Dim, tuple[Argument, int]] = {}
+    for argument, ty in tensors.items():
         for axis, extent in enumerate(ty.shape):
-            places.setdefault(extent, (place, axis))
+            axes.setdefault(extent, (argument, axis))
     unknown = any(isinstance(extent, dims.Any) for ty in results for extent in ty.shape)
-    if unknown or not places.keys() >= needed.keys():
+    if unknown or not axes.keys() >= needed.keys():
         return None
-    params: dict[Place, Var] = {}
+    params: dict[Argument, Var] = {}
     sizes: dict[Symbol, Expr] = {}
     for atom in needed:
-        place, axis = places[atom]
-        rank = len(tensors[place].shape)
-        shape = params.setdefault(place, Var(f"s{len(params)}", TensorType((rank,), "int64")))
+        argument, axis = axes[atom]
+        rank = len(tensors[argument].shape)
+        shape = params.setdefault(argument, Var(f"s{len(params)}", TensorType((rank,), "int64")))
         sizes[atom] = take(shape, const(axis, "int64"), axis=0)
     fields: list[Expr] = []
     for ty in results:
         fields.append(stack([_expression(extent, sizes) for extent in ty.shape], axis=0))
         elements = reduce(dims.multiply, ty.shape)
         width = dtypes.to_numpy(ty.dtype).itemsize
-        if isinstance(elements, dims.Any):  # too long to be written as one polynomial
+        if isinstance(elements, dims.Any):  # too large for one polynomial
             fields.append(_product([*(_expression(e, sizes) for e in ty.shape), _number(width)]))
         else:
             fields.append(_expression(dims.multiply(elements, width), sizes))
@@ -92,8 +91,8 @@ def shape_function(kernel: Function) -> ShapeFunction | None:
     return ShapeFunction(function.with_attr("Primitive", 1), tuple(params))
 
 
-def _tensors(params: Sequence[Var]) -> Iterator[tuple[Place, TensorType]]:
-    """The parameters that are tensors, and the fields of those that are tuples of them."""
+def _tensors(params: Sequence[Var]) -> Iterator[tuple[Argument, TensorType]]:
+    """The parameters that are tensors, and the tensor fields of those that are tuples."""
     for index, param in enumerate(params):
         ty = param.checked_type
         if isinstance(ty, TensorType):
@@ -106,7 +105,7 @@ def _tensors(params: Sequence[Var]) -> Iterator[tuple[Place, TensorType]]:
 
 def _named(kernel: Function) -> Function | None:
     """The kernel with a name for every extent of a parameter that is no polynomial over others;
-    None where it is not well typed that way."""
+    None where it is then ill-typed."""
     seen = {extent for _, ty in _tensors(kernel.params) for extent in ty.shape}
     names: dict[Dim, TypeVar] = {}
     fresh = (ShapeVar(f"d{number}") for number in count())
@@ -131,10 +130,8 @@ def _named(kernel: Function) -> Function | None:
     if all(ty == param.ty for param, ty in types.items()):
         return kernel
     params = tuple(Var(param.name_hint, ty) for param, ty in types.items())
-    root: Syntax = kernel.body
-    seeds: dict[Syntax, Syntax] = dict(zip(kernel.params, params, strict=True))
-    body = tree.transform(root, lambda _, after: after, seeds)
-    assert isinstance(body, Expr)
+    seeds = dict(zip(kernel.params, params, strict=True))
+    body = tree.transform(kernel.body, lambda _, after: after, seeds)
     variables = all_type_vars(TupleType(tuple(types.values())))
     own = Function(params, body, type_params=tuple(variables))
     try:

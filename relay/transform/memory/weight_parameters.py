@@ -1,4 +1,4 @@
-"""Give a program its weights in another form: a parameter goes, others come in its place.
+"""Replace weight parameters by parameters in another form:
 
 def @main(%x, %w) { nn.dense(%x, transpose(%w)) }  ->  def @main(%x, %w.T) { nn.dense(%x, %w.T) }
 
@@ -24,17 +24,17 @@ from relay.ir.variables import all_vars
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 
-# makes the new parameters of an old one
+# The new parameters that replace an old one.
 Forms = Callable[[Var], tuple[Var, ...]]
-# what stands for a call: as it was, as it is, and the new parameters by the old; None: it stays
+# The replacement of a call, from its form before and after, and the new parameters; None: it stays
 Rewrite = Callable[[Call, Call, Mapping[Var, tuple[Var, ...]]], Expr | None]
 
 
 def with_other_weights(
     module: IRModule, names: Sequence[str], forms: Forms, rewrite: Rewrite
 ) -> IRModule:
-    """The module, which is typed, with the parameters of those names in other forms, wherever
-    `rewrite` puts these to use."""
+    """The typed module with the parameters of those names in other forms, where `rewrite` uses
+    these."""
     wanted = set(names)
     graph = CallGraph(module)
     changed: dict[str, Function] = {}
@@ -57,9 +57,8 @@ def _rewritten(
             return rewrite(before, after, new) or after
         return after
 
-    inside: Syntax = function.body
-    body = tree.transform(inside, visit)
-    if body is inside:
+    body = tree.transform(function.body, visit)
+    if body is function.body:
         return function
     used = set(all_vars(body))
     params: list[Var] = []
@@ -74,7 +73,7 @@ def _rewritten(
 def block_sparse_form(
     weight_name: Sequence[str], weight_shape: Sequence[Sequence[int]]
 ) -> dict[str, tuple[int, ...]]:
-    """The extents of weights in blocks, by name, as `relay.analysis.sparse_dense` gives them."""
+    """The extents of BSR weights by name, as `relay.analysis.sparse_dense` returns them."""
     if len(weight_name) != len(weight_shape):
         raise PassError(
             f"there are {len(weight_name)} weights and the shapes of {len(weight_shape)}"
@@ -92,9 +91,9 @@ def block_sparse_form(
 
 @frozen
 class ToSparse(ModulePass, ABC):
-    """A pass that stores parameters of the names `weight_name` in blocks.
+    """A pass that stores the parameters `weight_name` in BSR format.
 
-    A shape is the extents of the blocks, of their indices and of their bounds, one after the other.
+    A shape is the concatenated shapes of the blocks, their indices and their bounds.
     """
 
     opt_level = 4
@@ -107,7 +106,7 @@ class ToSparse(ModulePass, ABC):
 
     @abstractmethod
     def sparse(self, before: Call, data: Expr, parts: tuple[Var, ...]) -> Expr | None:
-        """What stands for a call of `data` and a weight, with that in blocks; None: it stays."""
+        """The replacement of a call of `data` and a weight in BSR format; None: it stays."""
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         def rewrite(before: Call, after: Call, new: Mapping[Var, tuple[Var, ...]]) -> Expr | None:

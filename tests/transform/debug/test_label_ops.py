@@ -1,4 +1,4 @@
-"""Kernels are labelled."""
+"""Kernels are labeled."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def @main(%x: Tensor[(4, 4), float32], %y: Tensor[(4, 4), float32], %c: bool) {
 """
 
 
-def labelled(text=TEXT):
+def labeled(text=TEXT):
     after = LabelOps()(FuseOps()(relay.parse(HEADER + text)))
     again = LabelOps()(after)
     assert all(again[name] is function for name, function in after.functions.items())
@@ -31,17 +31,17 @@ def kernels(mod):
 
 
 def test_names_are_those_of_the_operators():
-    names = sorted(kernel.attrs["name"] for kernel in kernels(labelled()))
+    names = sorted(kernel.attrs["name"] for kernel in kernels(labeled()))
     assert names == ["fused_exp", "fused_nn_dense_nn_relu", "fused_nn_dense_nn_relu"]
 
 
 def test_kernels_that_are_the_same_have_one_hash():
     hashes = {}
-    for kernel in kernels(labelled()):
+    for kernel in kernels(labeled()):
         hashes.setdefault(kernel.attrs["name"], set()).add(kernel.attrs["hash"])
     assert [len(found) for found in hashes.values()] == [1, 1]
     assert hashes["fused_exp"] != hashes["fused_nn_dense_nn_relu"]
-    wide = labelled(TEXT.replace("float32", "float64"))
+    wide = labeled(TEXT.replace("float32", "float64"))
     others = {kernel.attrs["hash"] for kernel in kernels(wide)}
     assert not others & set().union(*hashes.values())
 

@@ -9,7 +9,7 @@ from relay.check.wellformed import check_well_formed
 from relay.testing import assert_same_value, mlp
 from relay.testing.strategies import programs
 from relay.transform import AnnotateUsedMemory, FuseOps, InferType, ToANormalForm
-from relay.transform.memory.annotate_used_memory import bytes_of
+from relay.analysis.precompute import size_of
 
 HEADER = '#[version = "0.0.5"]\n'
 X = "%x: Tensor[(4), float32]"
@@ -92,7 +92,7 @@ def test_sizes_that_only_a_run_tells_are_not_noted():
     ],
 )
 def test_types_take_memory(ty, size):
-    assert bytes_of([ty]) == size
+    assert size_of(ty) == size
 
 
 def test_a_network_needs_its_weights():
@@ -103,7 +103,7 @@ def test_a_network_needs_its_weights():
         for node in tree.postorder(after["main"])
         if isinstance(node, relay.Function) and node.attrs.get("Primitive")
     )
-    weights = sum(bytes_of([p.checked_type]) for p in mod["main"].params[1:])
+    weights = sum(size_of(p.checked_type) for p in mod["main"].params[1:])
     assert peak == weights + 2 * 784 * 4, "the image twice: as it is, and flat"
 
 
