@@ -1,4 +1,4 @@
-"""ScopeBuilder: write a program statement by statement, where nesting lets by hand is clumsy.
+"""ScopeBuilder: build nested lets and branches statement by statement.
 
     sb = ScopeBuilder()
     y = sb.let("y", x + x)                    let %y = add(%x, %x);
@@ -8,7 +8,7 @@
         sb.ret(x)                               %x
     body = sb.get()                           }
 
-An `if` with its two branches is the result of the scope it stands in.
+An `if` with its two branches is the result of its scope.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from relay.ir.variables import free_vars
 
 
 @dataclass
-class _Scope:
+class _Block:
     """The bindings of a block, and its result once there is one."""
 
     bindings: list[tuple[Var, Expr]] = field(default_factory=list)
     result: Expr | None = None
-    # the condition and the true branch of an `if` that waits for its `else`
+    # the condition and the true branch of an `if` whose `else` has not been built yet
     waiting: tuple[Expr, Expr] | None = None
 
     def wrap(self, body: Expr) -> Expr:
@@ -42,17 +42,17 @@ class _Scope:
 
 
 class ScopeBuilder:
-    """Collects bindings, branches and a result; `get` gives the expression they make.
+    """Collects bindings, branches and a result; `get` returns the expression.
 
-    `module` has the functions and data types that the program uses; only `type_of` looks at it.
+    `module` has the functions and data types that the program uses; only `type_of` needs it.
     """
 
     def __init__(self, module: IRModule | None = None) -> None:
         self._module = module
-        self._scopes = [_Scope()]
+        self._scopes = [_Block()]
 
     def let(self, variable: Var | str | tuple[str, Type | None], value: Expr) -> Var:
-        """Bind `value`, and the variable to use for it. A name becomes a new variable."""
+        """Bind `value`; returns the variable. A name becomes a new variable."""
         if isinstance(variable, str):
             variable = var(variable)
         elif isinstance(variable, tuple):
@@ -67,40 +67,40 @@ class ScopeBuilder:
 
     @contextmanager
     def if_scope(self, cond: Expr) -> Iterator[None]:
-        """What is built inside is the true branch; an `else_scope` must follow."""
+        """Builds the true branch; an `else_scope` must follow."""
         outer = self._open("if_scope")
         cond = as_expr(cond)
-        self._scopes.append(_Scope())
-        try:
+        with self._inner():
             yield
-        except BaseException:
-            self._scopes.pop()
-            raise
         outer.waiting = (cond, self._close("if_scope"))
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """What is built inside is the false branch of the `if_scope` just before."""
+        """Builds the false branch of the `if_scope` directly before."""
         outer = self._scopes[-1]
         if outer.waiting is None:
             raise RelayError("else_scope needs an if_scope directly before it")
-        cond, true_branch = outer.waiting
-        self._scopes.append(_Scope())
+        with self._inner():
+            yield
+        outer.result = If(*outer.waiting, self._close("else_scope"))
+        outer.waiting = None
+
+    @contextmanager
+    def _inner(self) -> Iterator[None]:
+        """A block inside the current one; removed again after an error."""
+        self._scopes.append(_Block())
         try:
             yield
         except BaseException:
             self._scopes.pop()
             raise
-        false_branch = self._close("else_scope")
-        outer.waiting = None
-        outer.result = If(cond, true_branch, false_branch)
 
     def ret(self, value: Expr) -> None:
         """`value` is the result of the scope."""
         self._open("ret").result = as_expr(value)
 
     def type_of(self, expr: Expr) -> Type:
-        """The type of `expr`, which may use what was bound so far."""
+        """The type of `expr`, which may use the variables bound so far."""
         expr = as_expr(expr)
         if expr.ty is not None:
             return expr.ty
@@ -116,13 +116,10 @@ class ScopeBuilder:
         """The expression that was built."""
         if len(self._scopes) > 1:
             raise RelayError("get inside of an if_scope or else_scope: leave it first")
-        scope = self._scopes[0]
-        self._check_complete(scope, "the program")
-        assert scope.result is not None
-        return scope.wrap(scope.result)
+        return self._complete(self._scopes[0], "the program")
 
-    def _open(self, action: str) -> _Scope:
-        """The innermost scope, which must be able to take more."""
+    def _open(self, action: str) -> _Block:
+        """The innermost block, which must not be complete."""
         scope = self._scopes[-1]
         if scope.waiting is not None:
             raise RelayError(f"{action} between an if_scope and its else_scope")
@@ -131,16 +128,14 @@ class ScopeBuilder:
         return scope
 
     def _close(self, name: str) -> Expr:
-        scope = self._scopes.pop()
-        self._check_complete(scope, f"an {name}")
-        assert scope.result is not None
-        return scope.wrap(scope.result)
+        return self._complete(self._scopes.pop(), f"an {name}")
 
     @staticmethod
-    def _check_complete(scope: _Scope, what: str) -> None:
+    def _complete(scope: _Block, what: str) -> Expr:
         if scope.waiting is not None:
             raise RelayError(f"{what} has an if_scope without an else_scope")
         if scope.result is None:
             raise RelayError(
                 f"{what} has no result: call ret, or end it with if_scope and else_scope"
             )
+        return scope.wrap(scope.result)

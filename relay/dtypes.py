@@ -18,13 +18,13 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 SIGNED = ("int2", "int4", "int8", "int16", "int32", "int64")
 UNSIGNED = ("uint2", "uint4", "uint8", "uint16", "uint32", "uint64")
 FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-# What microscaling formats store: scales, which are powers of two, and elements that have no NaN.
-# They are moved and converted, and not computed with.
+# Microscaling formats: scales, which are powers of two, and elements without NaN. They can be moved
+# and converted, but not computed with.
 MICROSCALING = ("float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
 NAMES = (*FLOATS, *SIGNED, *UNSIGNED, *FLOAT8, *MICROSCALING, "bool")
-# Other names: of 32 bits unless they say how many, and one bit is a truth value.
+# Aliases: 32 bits by default, and one bit is a bool.
 ALIASES = {"float": "float32", "int": "int32", "uint": "uint32", "uint1": "bool"}
-# What NumPy has only through ml_dtypes.
+# Element types that NumPy has only through ml_dtypes.
 EXTENSIONS = ("bfloat16", "int2", "uint2", "int4", "uint4", *FLOAT8, *MICROSCALING)
 
 _LANES = re.compile(r"(.+?)x([1-9][0-9]{0,3})")
@@ -32,8 +32,7 @@ _LANES = re.compile(r"(.+?)x([1-9][0-9]{0,3})")
 
 @cache
 def find(name: str) -> str | None:
-    """The element type that `name` means, None when it means none; `float32x4` is four lanes of
-    float32."""
+    """The element type of that name or alias, or None; `float32x4` is four lanes of float32."""
     if name in NAMES:
         return name
     lanes = _LANES.fullmatch(name)
@@ -52,10 +51,8 @@ def canonical(dtype: object) -> str:
     if isinstance(dtype, str):
         if (found := find(dtype)) is not None:
             return found
-        raise RelayError(
-            f"unknown element type `{dtype}`"
-            + (f"; {hint}" if (hint := did_you_mean(dtype, NAMES)) else "")
-        )
+        hint = did_you_mean(dtype, NAMES)
+        raise RelayError(f"unknown element type `{dtype}`" + (f"; {hint}" if hint else ""))
     import numpy as np
 
     try:
@@ -68,7 +65,7 @@ def canonical(dtype: object) -> str:
 
 @cache
 def from_numpy(dtype: np.dtype) -> str:
-    """The name of a NumPy dtype; kept, because NumPy works it out anew each time."""
+    """The name of a NumPy dtype; cached, because `dtype.name` is slow."""
     return canonical(dtype.name)
 
 
@@ -83,7 +80,7 @@ def is_integer(dtype: str) -> bool:
 
 @cache
 def bits(dtype: str) -> int:
-    """How many bits an element has."""
+    """The number of bits of an element."""
     return 1 if dtype == "bool" else int(re.search(r"\d+", dtype)[0])  # type: ignore[index]
 
 

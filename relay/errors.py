@@ -76,7 +76,7 @@ AnySpan = Span | SequentialSpan
 
 
 class DiagnosticLevel(IntEnum):
-    """How bad it is."""
+    """The severity of a diagnostic."""
 
     BUG = 10
     ERROR = 20
@@ -87,7 +87,7 @@ class DiagnosticLevel(IntEnum):
 
 @frozen
 class Diagnostic:
-    """One finding: what, where, what was expected, what was found, what to try."""
+    """One error or warning: what, where, what was expected, what was found, what to try."""
 
     message: str
     span: AnySpan | None = None
@@ -98,31 +98,23 @@ class Diagnostic:
 
     def __str__(self) -> str:
         lines = [self.message]
-        indent = "     "
-        if isinstance(self.span, SequentialSpan):
+        if self.span is not None:
             lines.append(f"  --> {self.span}")
-        elif self.span is not None:
-            lines.append(f"  --> {self.span}")
+        if isinstance(self.span, Span):
             lines.extend(_quote(self.span))
-        for label, text in (
-            ("expected:", self.expected),
-            ("found:", self.found),
-            ("hint:", self.hint),
-        ):
-            if text is not None:
-                lines.append(f"{indent}{label:<10}{text}")
+        labels = {"expected:": self.expected, "found:": self.found, "hint:": self.hint}
+        lines += [f"     {label:<10}{text}" for label, text in labels.items() if text is not None]
         return "\n".join(lines)
 
 
-# What stands for a number in a text of a check that a run makes; {:g} is one with a fraction.
+# Placeholders for numbers in the messages of run-time checks; {:g} is for floats.
 VALUE = "{}"
 REAL_VALUE = "{:g}"
 
 
 def with_value(text: str, value: float) -> str | None:
-    """A text of a check with the number that a run found; None where nothing is to be said.
-
-    One with a fraction may come as the word that its bits are."""
+    """The message of a run-time check with a number filled in; None if it is empty. A float may be
+    given as the integer of its bits."""
     if REAL_VALUE not in text:
         return text.replace(VALUE, f"{value}") or None
     if not isinstance(value, float):
@@ -130,12 +122,12 @@ def with_value(text: str, value: float) -> str | None:
     return text.replace(REAL_VALUE, f"{value:g}")
 
 
-# How a check of indices that may be negative names them.
+# Marks a check of indices that may be negative.
 FROM_BACK = "from either end"
 
 
 def allowed_indices(what: str, extent: int) -> str:
-    """The indices of an axis of that extent; `what` is how a check names the index."""
+    """The valid indices of an axis of that extent; `what` is the name of the index in the check."""
     if extent == 0:
         return "no index: the axis has no elements"
     return f"{-extent if FROM_BACK in what else 0} to {extent - 1}"
@@ -162,7 +154,7 @@ def _quote(span: Span) -> list[str]:
 
 
 def _cells(text: str) -> int:
-    """How many columns of a terminal `text` takes."""
+    """The width of `text` in columns of a terminal."""
     return sum(2 if east_asian_width(c) in "WF" else 0 if combining(c) else 1 for c in text)
 
 
@@ -204,7 +196,7 @@ class TypeCheckError(DiagnosticError):
 
 
 class KindError(TypeCheckError):
-    """A type is put together wrongly: a shape where a type belongs, a missing argument…"""
+    """A type is ill-kinded: a shape where a type belongs, a missing argument…"""
 
 
 class IllFormed(DiagnosticError):

@@ -1,11 +1,11 @@
-"""How large sizes and tensors may be, and what is said of those that are larger.
+"""Limits of sizes and tensors, and the messages for those that exceed them.
 
-Sizes are int64. A sum or a product of them that a run computes must be one too, and a tensor takes
-fewer than 2^62 bytes, where an extent of 0 counts as 1 (NumPy draws the line in the same way). Both
-are looked at before anything is allocated (`relay.program.program.ComputeSize`, `AllocTensor`), and
-for every tensor that a kernel goes through, whether it lies in memory or not
-(`relay.lower.symbolic`). So index arithmetic inside of kernels cannot wrap: a position is less than
-the number of elements, and what loops round extents up to is less than twice of that.
+Sizes are int64. Sums and products of sizes at run time must fit too, and a tensor takes fewer than
+2^62 bytes, where an extent of 0 counts as 1 (as in NumPy). Both are checked before anything is
+allocated (`relay.program.program.ComputeSize`, `AllocTensor`), and for every tensor that a kernel
+iterates over, materialized or not (`relay.lower.symbolic`). So index arithmetic in kernels cannot
+overflow: a position is less than the number of elements, and a rounded-up extent less than twice
+that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_size(number: int) -> bool:
 
 
 def has_room(shape: Iterable[int], dtype: str) -> bool:
-    """Whether there can be a tensor of that shape."""
+    """Whether a tensor of that shape is within the limits."""
     extents = list(shape)
     if any(extent < 0 for extent in extents):
         return False
@@ -40,23 +40,23 @@ def has_room(shape: Iterable[int], dtype: str) -> bool:
 
 
 def tensor_text(shape: Sequence[object], dtype: str) -> str:
-    """What is said of a tensor that is too large. Sizes that a run knows are written `?`."""
+    """The message for a tensor that is too large; dynamic dimensions are written `?`."""
     extents = " x ".join(str(n) if isinstance(n, int) else "?" for n in shape)
     return f"the result would have {extents} elements of {dtype}"
 
 
 def too_large(shape: Sequence[int], dtype: str, span: AnySpan | None = None) -> Diagnostic:
-    """The same of one whose sizes are known."""
+    """The diagnostic for a tensor of known extents that is too large."""
     return Diagnostic(tensor_text(shape, dtype), span, expected=EXPECTED)
 
 
 def size_text(op: str) -> str:
-    """What is said of a sum or a product that is too large."""
+    """The message for a sum or a product of sizes that is too large."""
     return f"a size would be ? {_SIGNS[op]} ?"
 
 
 def filled(text: str, numbers: Iterable[int]) -> str:
-    """A text with numbers for its question marks, as far as there are any."""
+    """A text with its question marks replaced by numbers, as far as there are any."""
     parts = text.split("?")
     given = [*map(str, numbers)][: len(parts) - 1]
     given += ["?"] * (len(parts) - 1 - len(given))

@@ -1,11 +1,11 @@
-"""Files that are written for the user.
+"""Atomic replacement of files.
 
     with replacing(path, "the executable") as unfinished:
         unfinished.write_bytes(data)
 
-What was at `path` is replaced in one step, once everything is written: a reader sees the old file
-or the new one, and a failure leaves the old one as it was. Links are followed, so it is the file
-they lead to that is replaced. What is no file, such as a device, a pipe or a folder, is refused.
+The file at `path` is replaced in one step, once everything is written: a reader sees the old file
+or the new one, and a failure leaves the old one. Symbolic links are followed. Devices, pipes and
+folders are refused.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _KINDS: Final = {
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], what: str) -> Iterator[Path]:
-    """A place for a file that takes the place of `path` when the block ends without an error.
+    """A temporary path whose file replaces `path` when the block ends without an error.
 
-    `what` is written there, as errors say it. Permissions stay those of the file that was there.
+    `what` names the content in errors. The permissions of the old file are kept.
     """
     place = as_path(path)
     try:
@@ -66,7 +66,7 @@ def as_path(path: Any) -> Path:
 
 
 def _mode(place: Path, target: Path) -> int | None:
-    """What is at a place, whatever links lead there; None if there is nothing."""
+    """The mode of the file, through links; None if there is none."""
     for one in (place, target):  # a link to an open pipe leads where no path does
         try:
             return os.stat(one).st_mode

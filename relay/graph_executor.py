@@ -1,4 +1,4 @@
-"""A compiled model behind the surface people know: set inputs, run, get outputs.
+"""The graph executor interface to a compiled model: set inputs, run, get outputs.
 
     lib = relay.build(mod, target="llvm", params=params)
     module = relay.graph_executor.GraphModule(lib["default"](relay.cpu(0)))
@@ -12,7 +12,7 @@ The older form takes the three parts of a model one by one:
     module = relay.graph_executor.create(graph, lib, relay.cpu(0))
     module.set_input(**params)
 
-`relay.compile` gives the same thing as a function, `y = exe(x)`.
+`relay.compile` returns a function instead, `y = exe(x)`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from relay.serialize import load_param_dict
 
 
 class GraphLibrary:
-    """What `relay.build` gives. `lib["default"](device)` is what a GraphModule is made of.
+    """The result of `relay.build`. `lib["default"](device)` is the argument of a GraphModule.
 
-    It can be taken apart into a graph, a library and weights. The library is the whole again: its
-    code has the graph inside, and the weights are where its kernels want them.
+    It unpacks into a graph, a library and weights. The library is this object itself, since its
+    code contains the graph and the weights.
     """
 
     def __init__(self, executable: StraightLineExecutable, name: str = "default") -> None:
@@ -60,7 +60,7 @@ class GraphLibrary:
         return iter((self.get_graph_json(), self.lib, self.params))
 
     def get_graph_json(self) -> str:
-        """What is computed from what, for people and tools to look at."""
+        """The data flow graph as JSON, for inspection."""
         return graph_json(self.executable)
 
     @property
@@ -92,11 +92,9 @@ class GraphLibrary:
 
 
 def create(
-    graph_json_str: str,
-    libmod: GraphLibrary | StraightLineExecutable,
-    device: Device | None = None,
+    graph_json_str: str, libmod: GraphLibrary | StraightLineExecutable, device: Device | None = None
 ) -> GraphModule:
-    """The module of a library, whose graph is given too: it must be the one it was built with."""
+    """The module of a library; the graph must be the one it was built with."""
     library = libmod if isinstance(libmod, GraphLibrary) else GraphLibrary(libmod)
     module = GraphModule(library["default"](device))
     try:
@@ -109,7 +107,7 @@ def create(
 
 
 class GraphModule:
-    """A model with inputs that stay set from run to run. Not for several threads at once."""
+    """A model with inputs that stay set between runs. It is not thread-safe."""
 
     def __init__(self, module: StraightLineExecutable | GraphLibrary) -> None:
         if isinstance(module, GraphLibrary):
@@ -127,10 +125,10 @@ class GraphModule:
     # --- inputs
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
-        """Set an input by name or number, and any of `params` by name; weights are set too.
+        """Set an input by name or number, and inputs and weights `params` by name.
 
-        What is copied anyway is converted too: floats are rounded to the type of the input, and
-        integers that it holds become it.
+        Arrays are copied and converted: floats are rounded to the type of the input, and integers
+        are converted if their values fit.
         """
         if key is not None:
             self._set({self._info(key).name if isinstance(key, int) else key: value})
@@ -150,7 +148,7 @@ class GraphModule:
             self.module.set_params(weights)
 
     def set_input_zero_copy(self, key: str | int, value: Any) -> None:
-        """Like `set_input`, but the array is read where it lies when the model runs."""
+        """Like `set_input`, but the array is read in place when the model runs."""
         info = self._info(key)
         self._inputs[info.name] = read(value, info)
 
@@ -166,7 +164,7 @@ class GraphModule:
         raise EvaluationError(Diagnostic(f"the model has no input {key!r}", hint=hint))
 
     def get_input(self, key: str | int, out: Any = None) -> NDArray:
-        """What an input is set to."""
+        """The current value of an input."""
         return _given(NDArray(self._inputs[self._info(key).name]), out)
 
     def get_input_index(self, name: str) -> int:
@@ -194,7 +192,7 @@ class GraphModule:
     # --- outputs
 
     def get_output(self, index: int, out: Any = None) -> NDArray:
-        """A result of the last run; later runs leave it as it is."""
+        """A result of the last run; later runs do not change it."""
         if self._outputs is None:
             raise RelayError("there is no output before the first run()")
         if not isinstance(index, int) or not 0 <= index < len(self._outputs):
@@ -238,8 +236,8 @@ def _require_cpu(device: Device | None) -> None:
 
 
 def _converted(data: Any, dtype: str) -> Any:
-    """`data` in another element type, where it is an array and that keeps its numbers; otherwise
-    as it is, for others to take or refuse."""
+    """`data` converted to the element type if it is an array and that is lossless up to rounding of
+    floats; otherwise unchanged."""
     wanted = dtypes.to_numpy(dtype)
     if isinstance(data, NDArray):
         data = data.array
@@ -252,7 +250,7 @@ def _converted(data: Any, dtype: str) -> Any:
 
 
 def _given(value: NDArray, out: Any) -> NDArray:
-    """`value`, or, where the caller brought an array for it, that."""
+    """`value`, or the caller's array `out` with a copy of it."""
     if out is None:
         return value
     if isinstance(out, StoredTensor):

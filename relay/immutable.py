@@ -1,10 +1,9 @@
 """Frozen dataclasses that are cheap to import.
 
-A dataclass writes and compiles its `__init__` when the class is defined, which takes most of a
-millisecond. The compiler has hundreds of such classes, nodes and attributes of operators, and a
-process makes objects of few. So here the `__init__` of a class is written when it is first asked
-for; from then on it is exactly the one `dataclass(frozen=True)` writes. Comparing, hashing
-and repr are left to the class (`immutable`) or go over its fields (`frozen`).
+A dataclass generates and compiles its `__init__` when the class is defined, which takes most of a
+millisecond. The compiler has hundreds of such classes, and a process instantiates few. So here the
+`__init__` of a class is generated on first use; it is the same as that of `dataclass(frozen=True)`.
+Comparison, hash and repr are left to the class (`immutable`) or go over its fields (`frozen`).
 """
 
 from __future__ import annotations
@@ -17,19 +16,14 @@ from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
-# Metadata of a keyword: it may also be given by place, behind the fields of all derived classes.
+# Metadata of a keyword-only field that may also be given as the last positional argument.
 LAST = "relay: by keyword, or as the last"
 
 
 def immutable(cls: type[T], *, kw_only: bool = False, weakref_slot: bool = False) -> type[T]:
-    """`cls` as a frozen dataclass with slots; comparing, hashing and repr are left as they are."""
+    """`cls` as a frozen dataclass with slots; comparison, hash and repr are left as they are."""
     made: Any = dataclass(
-        init=False,
-        repr=False,
-        eq=False,
-        slots=True,
-        kw_only=kw_only,
-        weakref_slot=weakref_slot,
+        init=False, repr=False, eq=False, slots=True, kw_only=kw_only, weakref_slot=weakref_slot
     )(cls)
     if "__init__" not in vars(cls):
         made.__init__ = _WrittenOnUse(made)
@@ -39,7 +33,7 @@ def immutable(cls: type[T], *, kw_only: bool = False, weakref_slot: bool = False
 
 @dataclass_transform(frozen_default=True)
 def frozen(cls: type[T]) -> type[T]:
-    """`cls` as `dataclass(frozen=True)` makes it; that may derive from it, and it from that."""
+    """`cls` as a `dataclass(frozen=True)`; the two may derive from each other."""
     derived = any(_is_frozen(base) for base in cls.__mro__[1:])
     made: Any = dataclass(init=False, repr=False, eq=False, frozen=derived)(cls)
     equal, hashed = _comparison([known.name for known in fields(made) if known.compare])
@@ -60,7 +54,7 @@ def _is_frozen(cls: type) -> Any:
 
 
 class _WrittenOnUse:
-    """The `__init__` of `made`, which takes this place as soon as somebody asks for it."""
+    """A descriptor that generates the `__init__` of `made` on first use, and is replaced by it."""
 
     def __init__(self, made: Any) -> None:
         self.made = made
@@ -105,7 +99,8 @@ def _constructor(made: Any) -> Any:
 
 
 def _guards(made: Any, names: Iterable[str]) -> tuple[Any, Any]:
-    """`__setattr__` and `__delattr__` that refuse; a class derived from `made` may have more."""
+    """`__setattr__` and `__delattr__` that refuse; subclasses of `made` may have more
+    attributes."""
     fixed = frozenset(names)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
@@ -122,7 +117,7 @@ def _guards(made: Any, names: Iterable[str]) -> tuple[Any, Any]:
 
 
 def _comparison(names: list[str]) -> tuple[Any, Any]:
-    """`__eq__` and `__hash__` of objects that are what these fields are."""
+    """`__eq__` and `__hash__` over these fields."""
     get: Any = attrgetter(*names) if names else None
     content = get if len(names) > 1 else lambda one: (get(one),) if get else ()
 

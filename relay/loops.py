@@ -1,4 +1,4 @@
-"""Loops are recursive functions; `while_loop` writes one."""
+"""`while_loop`: loops as recursive functions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def while_loop(
 
 
 def _type_of(loop_var: Expr) -> Type | None:
-    """The type of a loop variable; one that is not annotated gets its type by inference."""
+    """The type of a loop variable; None for an unannotated variable, which inference types."""
     if isinstance(loop_var, Var):
         return loop_var.type_annotation
     return ScopeBuilder().type_of(loop_var)

@@ -1,16 +1,15 @@
-"""Tensors as values: an immutable NumPy array with its device, as `relay.nd.array` makes them.
+"""Tensor values: an immutable NumPy array with its device, as `relay.nd.array` makes them.
 
-Only tensors that lie in a `Storage` change: those of programs that manage memory themselves, and
-those that `empty` makes for results to be written to.
+Only tensors in a `Storage` are mutable: those of programs that manage memory explicitly, and those
+that `empty` makes for results.
 
-What comes from outside where a tensor of a certain element type is wanted follows one rule
-(`as_tensor`), for inputs and weights of every engine:
+Inputs and weights of every executor are converted by one rule (`as_tensor`):
 
-    arrays        of NumPy, `relay.nd`, torch and whatever else speaks DLPack: strides, alignment
-                  and byte order do not matter; the element type must be the one that is wanted
-    numbers       of Python, and lists of them, have no element type: they take the one that is
-                  wanted where that loses nothing (1 may be 1.0, but 1.5 is no integer, 300 no int8,
-                  and a truth value no number)
+    arrays        of NumPy, `relay.nd`, torch and other DLPack producers: strides, alignment and
+                  byte order do not matter; the element type must be the expected one
+    numbers       of Python, and lists of them, have no element type: they take the expected one
+                  if that is lossless (1 may be 1.0, but 1.5 is no integer, 300 no int8, and a bool
+                  no number)
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from relay.immutable import frozen
 
 @frozen
 class Device:
-    """Where a tensor lives."""
+    """The device of a tensor."""
 
     kind: str = "cpu"
     index: int = 0
@@ -45,7 +44,7 @@ def cpu(index: int = 0) -> Device:
 
 
 def device(kind: str, index: int = 0) -> Device:
-    """The device of that name, or the one that a target of that name runs on."""
+    """The device of that name, or of the target of that name."""
     if kind.partition(" ")[0] in ("cpu", "llvm"):
         return cpu(index)
     raise RelayError(f"there is no device {kind!r}; there is the CPU, relay.cpu(0)")
@@ -64,7 +63,7 @@ def _on_cpu(device: Device | None) -> Device:
 
 
 class NDArray:
-    """A tensor value. `array` is the NumPy array inside, read-only; `numpy()` gives a copy."""
+    """A tensor value. `array` is a read-only NumPy array; `numpy()` returns a copy."""
 
     __slots__ = ("array", "device", "dtype")
 
@@ -108,7 +107,7 @@ class NDArray:
         return made.copy() if copy else made
 
     def __dlpack__(self, **options: Any) -> Any:
-        # DLPack has no read-only flag that every consumer knows, so it gets memory of its own
+        # DLPack consumers may ignore a read-only flag, so they get a copy
         return self.array.copy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -137,8 +136,8 @@ class NDArray:
 
 
 class Weight(NDArray):
-    """A tensor that stands for others: another one of its name may take its place once the program
-    is compiled. So nothing is concluded from its elements."""
+    """A named tensor that may be replaced after compilation, so passes must not use its
+    elements."""
 
     __slots__ = ("name",)
 
@@ -155,7 +154,7 @@ def array(data: Any, device: Device | None = None) -> NDArray:
 
 
 def copied(array: np.ndarray) -> np.ndarray:
-    """A copy whose elements lie one after the other. What an array repeats takes memory there."""
+    """A contiguous copy, with repeated elements of the array materialized."""
     try:
         return np.array(array, order="C", copy=True)
     except (MemoryError, ValueError):
@@ -167,7 +166,7 @@ def copied(array: np.ndarray) -> np.ndarray:
 def empty(
     shape: tuple[int, ...], dtype: str = "float32", device: Device | None = None
 ) -> StoredTensor:
-    """A tensor that can be written; zeros (memory is never handed out with old contents in it)."""
+    """A mutable tensor of zeros."""
     try:
         zeros = np.zeros(shape, dtypes.to_numpy(dtypes.canonical(dtype)))
     except (ValueError, TypeError, MemoryError) as error:
@@ -176,7 +175,7 @@ def empty(
 
 
 class Storage:
-    """A block of memory that tensors are laid out in. It is zero at first."""
+    """A block of memory that holds tensors, initially zero."""
 
     __slots__ = ("__weakref__", "_memory", "device")
 
@@ -188,11 +187,11 @@ class Storage:
 
     @property
     def size(self) -> int:
-        """How many bytes there are; none once they are given back."""
+        """The size in bytes; 0 after `free`."""
         return 0 if self._memory is None else len(self._memory)
 
     def tensor(self, offset: int, shape: tuple[int, ...], dtype: str = "float32") -> StoredTensor:
-        """The tensor that lies `offset` bytes behind the beginning."""
+        """The tensor at that offset in bytes."""
         stored = dtypes.to_numpy(dtype)
         end = offset + prod(shape) * stored.itemsize
         if self._memory is None:
@@ -205,7 +204,7 @@ class Storage:
         return StoredTensor(memory, self.device)
 
     def free(self) -> None:
-        """Give the memory back: nothing can be laid out here any more."""
+        """Free the memory; no more tensors can be made here."""
         self._memory = None
 
     def __repr__(self) -> str:
@@ -213,7 +212,7 @@ class Storage:
 
 
 class StoredTensor(NDArray):
-    """A tensor in a `Storage`. It can be written, and what it holds is what was written last."""
+    """A mutable tensor in a `Storage`."""
 
     __slots__ = ("_memory",)
 
@@ -222,7 +221,7 @@ class StoredTensor(NDArray):
         self._memory = memory
 
     def write(self, value: NDArray) -> None:
-        """Change all elements to those of a tensor of the same shape and type."""
+        """Overwrite all elements with those of a tensor of the same shape and type."""
         if value.shape != self.shape or value.dtype != self.dtype:
             raise RelayError(
                 f"a tensor of shape {value.shape} and type {value.dtype} cannot be written to one "
@@ -231,7 +230,7 @@ class StoredTensor(NDArray):
         self._memory[...] = value.array
 
     def copyfrom(self, source: Any) -> StoredTensor:
-        """The same for whatever `array` takes."""
+        """The same for anything that `array` accepts."""
         self.write(source if isinstance(source, NDArray) else array(source))
         return self
 
@@ -240,10 +239,10 @@ class StoredTensor(NDArray):
 
 
 def as_tensor(data: Any, dtype: np.dtype) -> np.ndarray:
-    """`data` as an array, where it lies if that is possible, in this machine's byte order.
+    """`data` as an array in native byte order, without a copy if possible.
 
-    Python's numbers become `dtype`. Anything that may not become it keeps an element type of its
-    own, and the caller, who knows what it is for, says so; `conversion` is what to try then.
+    Python numbers become `dtype`. Data that cannot be converted keeps its element type, and the
+    caller reports the error; `conversion` is the hint.
     """
     if isinstance(data, PYTHON) and not isinstance(data, np.generic):  # np.float64 is a float, too
         return _from_python(data, dtype)
@@ -251,7 +250,7 @@ def as_tensor(data: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def conversion(data: Any, dtype: str) -> str:
-    """What converts `data`, an array of another element type."""
+    """A hint how to convert `data`, an array of another element type."""
     if is_torch(data):
         return f"convert it: x.to(torch.{dtype})"
     if isinstance(data, PYTHON) and not isinstance(data, np.generic):
@@ -259,7 +258,7 @@ def conversion(data: Any, dtype: str) -> str:
     return f"convert it: x.astype({dtype!r})"
 
 
-PYTHON = (list, tuple, range, bool, int, float)  # what has no element type of its own
+PYTHON = (list, tuple, range, bool, int, float)  # without an element type
 
 
 def _from_python(data: Any, dtype: np.dtype) -> np.ndarray:
@@ -275,7 +274,7 @@ def _from_python(data: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _is_close_kind(given: np.dtype, wanted: np.dtype) -> bool:
-    """Whether numbers written as `given` may mean `wanted`."""
+    """Whether Python numbers of NumPy type `given` may be converted to `wanted`."""
     name = dtypes.from_numpy(wanted)
     if given.kind == "b":
         return wanted.kind == "b"
@@ -309,9 +308,10 @@ def native_order(array: np.ndarray) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="))
 
 
-# --- torch, which is never imported here: whoever passes a tensor has done so ---------------------
+# --- torch, which is never imported here: the caller has done so ----------------------------------
 
-# what NumPy has only through ml_dtypes travels as integers of the same width
+
+# element types that NumPy has only through ml_dtypes are transferred as integers of the same width
 AS_INTEGERS = {"bfloat16": "int16", **dict.fromkeys((*dtypes.FLOAT8, "float8_e8m0fnu"), "uint8")}
 
 
@@ -322,12 +322,12 @@ def is_torch(data: Any) -> bool:
 
 
 def from_torch(tensor: Any) -> np.ndarray:
-    """A tensor of torch as an array, where it lies."""
+    """A torch tensor as an array, without a copy."""
     if not tensor.is_cpu:
         raise RelayError(f"it lies on {tensor.device}, not in the memory of the CPU")
     if tensor.requires_grad:
         tensor = tensor.detach()
-    if tensor.is_neg():  # a view that is to be negated when it is read
+    if tensor.is_neg():  # a lazily negated view
         tensor = tensor.resolve_neg()
     name = _torch_name(tensor.dtype)
     if name in AS_INTEGERS:

@@ -7,8 +7,8 @@ p.l(relay.scalar_type("int32"))     # p.l, p.optional, p.tree: the data types
 
 In a `relay.function` the same is found by name: `relay.prelude.map`, `.Cons`, `.List[A]`.
 
-Tensor arrays (`relay.tensor_array`) are there for every element type and shape; a family of them is
-defined in the module when something in it is first looked up, here or in the module itself
+Tensor arrays (`relay.tensor_array`) exist for every element type and shape; a family of them is
+defined in the module on the first lookup, here or in the module itself
 (`mod["tensor_array_read_float32"]`, `mod.get_type("tensor_float32_t")`).
 """
 
@@ -24,7 +24,7 @@ from relay.errors import RelayError, did_you_mean
 from relay.ir.adt import TypeData
 from relay.ir.compare import structural_equal
 from relay.ir.dims import Dim
-from relay.ir.expr import Constructor, Function, GlobalVar, Syntax
+from relay.ir.expr import Constructor, Function, GlobalVar
 from relay.ir.module import IRModule
 from relay.ir.types import GlobalTypeVar
 from relay.parser import parse
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Definitions = tuple[tuple[TypeData, ...], tuple[tuple[GlobalVar, Function], ...]]
 
-# What there is, and which other files each one builds on.
+# The files, and those that each one imports.
 FILES: Mapping[str, tuple[str, ...]] = {
     "core.rly": (),
     "prelude.rly": (),
@@ -45,9 +45,9 @@ FILES: Mapping[str, tuple[str, ...]] = {
 
 
 def import_from_std(module: IRModule, file: str) -> None:
-    """Take over a file of the standard library, and those it builds on.
+    """Import a file of the standard library, and those it depends on.
 
-    What the module already defines stays as it is, so importing twice changes nothing.
+    Existing definitions are kept, so importing twice changes nothing.
     """
     if file not in FILES:
         hint = did_you_mean(file, FILES)
@@ -59,10 +59,10 @@ def import_from_std(module: IRModule, file: str) -> None:
 
 
 def add_definitions(module: IRModule, definitions: Definitions) -> None:
-    """Take over types and functions; what the module already defines stays as it is."""
+    """Add types and functions to a module; existing definitions are kept."""
     types, functions = definitions
-    # functions find constructors by identity, so they get those the module already has
-    own: dict[Syntax, Syntax] = {}
+    # constructors are compared by identity, so functions use those of the module
+    own: dict[Constructor, Constructor] = {}
     for definition in types:
         known = module.find_type(definition.header.name_hint)
         if known is None:
@@ -71,15 +71,14 @@ def add_definitions(module: IRModule, definitions: Definitions) -> None:
             own.update(_match_constructors(definition, known))
     for name, function in functions:
         if name not in module:
-            module[name] = (
-                tree.transform(function, lambda _, after: after, own) if own else function
-            )
+            renamed = tree.transform(function, lambda _, after: after, own) if own else function
+            module[name] = renamed
 
 
 @cache
 def _load(file: str) -> Definitions:
-    """The definitions of a file and of those it builds on. They are immutable, and kept: modules
-    that share them share what inference has found out about them too."""
+    """The definitions of a file and of those it depends on; cached, so that modules share their
+    inferred types too."""
     known = IRModule()
     for needed in FILES[file]:
         import_from_std(known, needed)
@@ -88,8 +87,8 @@ def _load(file: str) -> Definitions:
     return tuple(parsed.type_definitions.values()), tuple(parsed.functions.items())
 
 
-def _match_constructors(ours: TypeData, theirs: TypeData) -> dict[Syntax, Syntax]:
-    """Our constructors with those of a definition that says the same."""
+def _match_constructors(ours: TypeData, theirs: TypeData) -> dict[Constructor, Constructor]:
+    """Our constructors -> those of an equal definition."""
     if not structural_equal(ours, theirs):
         name = ours.header.name_hint
         raise RelayError(
@@ -99,17 +98,15 @@ def _match_constructors(ours: TypeData, theirs: TypeData) -> dict[Syntax, Syntax
 
 
 def define_tensor_array(module: IRModule, name: str) -> bool:
-    """Define the family of tensor arrays that has something of that name, where one has."""
+    """Define the family of tensor arrays that contains that name, if there is one."""
     from relay.tensor_array import define_family_of  # most programs have no tensor arrays
 
     return define_family_of(module, name)
 
 
 class Prelude:
-    """A module with the prelude in it; functions, data types and constructors are attributes.
-
-    Every function of the module is found here, so what is imported later is too.
-    """
+    """A module with the prelude; all its functions, the data types and constructors are
+    attributes."""
 
     TYPES: Mapping[str, str] = {"l": "List", "optional": "Option", "tree": "Tree"}
     CONSTRUCTORS: Mapping[str, str] = {
@@ -126,7 +123,7 @@ class Prelude:
         self.mod.accept(define_tensor_array)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "mod":  # not there yet: a copy or a pickle is being put together
+        if name == "mod":  # not set yet while copying or unpickling
             raise AttributeError(name)
         if name in self.TYPES:
             return self.mod.get_global_type_var(self.TYPES[name])
@@ -143,7 +140,7 @@ class Prelude:
         functions = [variable.name_hint for variable in self.mod]
         return sorted(["mod", *self.TYPES, *self.CONSTRUCTORS, *functions])
 
-    # --- tensor arrays, imported when they are asked for: most programs have none
+    # --- tensor arrays, imported on use: most programs have none
 
     def _of_tensor_arrays(self, name: str) -> GlobalVar | GlobalTypeVar | Constructor | None:
         """`tensor_array_read_float32`, `tensor1_float32`, … of the families of all ranks."""
@@ -167,7 +164,7 @@ class Prelude:
         return StaticTensorArrayOps(self, dtype, shape, batch_dim)
 
     def get_name(self, canonical: str, dtype: str) -> str:
-        """What `canonical` ("tensor_array_read") is called in the family of an element type."""
+        """The name of `canonical` ("tensor_array_read") in the family of an element type."""
         return self._family(dtype).get_name(canonical)
 
     def get_global_var(self, canonical: str, dtype: str) -> GlobalVar:
@@ -189,7 +186,7 @@ class Prelude:
     def get_name_static(
         self, canonical: str, dtype: str, shape: Sequence[Dim], batch_dim: int | None = None
     ) -> str:
-        """What `canonical` is called in the family of an element type and a shape."""
+        """The name of `canonical` in the family of an element type and a shape."""
         return self._static(dtype, shape, batch_dim).get_name(canonical)
 
     def get_global_var_static(

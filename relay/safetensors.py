@@ -1,12 +1,12 @@
-"""Named tensors as bytes, in the safetensors format, so that other programs read them too.
+"""Reading and writing named tensors in the safetensors format.
 
     8 bytes        length of the header, little endian
     header         JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …}
     data           the tensors one after the other, little endian, row by row
 
-What has fewer than eight bits is stored a byte each, the bits of floats as integers, and an entry
-in the header's free `__metadata__` says what it is. Reading trusts nothing: every length is checked
-before use.
+Elements of fewer than eight bits are stored as one byte each, floats as the integers of their bits,
+with their type in the header's free-form `__metadata__`. Every length in the file is checked before
+use.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def array_from_bytes(data: bytes | memoryview, dtype: str, shape: tuple[Any, ...
     if sys.byteorder == "big":
         flat = flat.byteswap()
     if dtype in _RANGES:
-        # these leave bits of their byte unused, where nothing may stand
+        # unused bits of a byte must be zero, or sign bits
         low, high = _RANGES[dtype]
         values = flat.view(np.uint8) if element.kind == "b" else flat
         if count and not low <= int(values.min()) <= int(values.max()) <= high:
@@ -127,8 +127,8 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
         array = nd.as_numpy(value)
         arrays[name] = (array, dtypes.canonical(array.dtype))
 
-    # in the order of what their sizes are multiples of, every tensor lies aligned to that, and the
-    # format has no gaps: a mapped file can be computed with where it lies
+    # sorted by the alignment of their sizes, all tensors are aligned without gaps, so that a mapped
+    # file can be used in place
     placed = sorted(arrays, key=lambda name: -_alignment(arrays[name][0].nbytes))
     offsets: dict[str, tuple[int, int]] = {}
     end = 0
@@ -165,7 +165,7 @@ def load_param_dict(data: bytes | bytearray | memoryview) -> dict[str, nd.NDArra
 
 
 def view_param_dict(whole: memoryview) -> dict[str, nd.NDArray]:
-    """Like `load_param_dict`, without a copy: the tensors are what `whole` holds from then on."""
+    """Like `load_param_dict`, without a copy: the tensors are views of `whole`."""
     header, body = _read_header(whole)
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict):
@@ -233,7 +233,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_cover(taken: list[tuple[int, int]], length: int) -> None:
-    """Tensors share no bytes and leave none over, so the file holds nothing but tensors."""
+    """Check that the tensors cover all bytes of the data exactly once."""
     position = 0
     for first, last in sorted(taken):
         if first != position:
@@ -247,7 +247,7 @@ def _check_cover(taken: list[tuple[int, int]], length: int) -> None:
 
 
 def _brief(value: object) -> str:
-    """`value` in an error message; what a hostile header holds may be deep and long."""
+    """`value` in an error message; that of a hostile header may be deep and long."""
     try:
         text = repr(value)
     except RecursionError:

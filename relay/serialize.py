@@ -1,4 +1,4 @@
-"""Programs as JSON: any node, and nothing lost but memos.
+"""Serialization of programs as JSON: any node, without inferred types.
 
     {"format": "relay", "version": 1,
      "nodes": [
@@ -9,13 +9,13 @@
      ],
      "root": {"ref": 3}}
 
-Every node is one entry and refers only to entries before it. So sharing is kept exactly, depth
-costs nothing, and reading is one loop. The fields of an entry are those of the node's class, and on
-the way back each is checked against the type the class declares for it; defaults are left out.
+Every node is one entry and refers only to entries before it. So sharing is kept exactly, nesting is
+unlimited, and reading is one loop. The fields of an entry are those of the node's class, and are
+checked against their declared types on reading; defaults are left out.
 
-Checked types are memos of inference and are not stored; annotations are. Operators are stored by
-name, and attributes with the name of an operator that has such attributes. Tensors are base64 of
-their elements, little endian. Reading builds nodes and nothing else: no text runs any code.
+Checked types are not stored; annotations are. Operators are stored by name, and attributes with the
+name of an operator that has such attributes. Tensors are base64 of their elements, little endian.
+Reading builds nodes and nothing else: no text runs any code.
 """
 
 from __future__ import annotations
@@ -37,26 +37,21 @@ from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.expr import Function, GlobalVar, Op
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
-from relay.safetensors import (
-    array_from_bytes,
-    array_to_bytes,
-    load_param_dict,
-    save_param_dict,
-)
+from relay.safetensors import array_from_bytes, array_to_bytes, load_param_dict, save_param_dict
 from relay.tree import Node
 
 __all__ = ["load_json", "load_param_dict", "save_json", "save_param_dict"]
 
 FORMAT: Final = "relay"
 VERSION: Final = 1
-# Attributes and dimensions are small; without end they are an attack, not a program.
+# Attributes and dimensions are small; larger ones are an attack, not a program.
 MAX_NESTING: Final = 64
 MAX_WEIGHT: Final = 10_000
 
 _SCALARS: Final = frozenset((bool, int, str, float, type(None)))
 Storable = IRModule | Node | nd.NDArray | Attrs | DictAttrs | dims.Symbol
 
-# The classes whose fields are all there is to them.
+# The classes that are stored as their fields.
 _PLAIN: Final[dict[str, type]] = {
     cls.__name__: cls
     for cls in (
@@ -100,7 +95,7 @@ def save_json(node: Storable) -> str:
     writer = _Writer()
     writer.add(node)
     head = f'"format": "{FORMAT}", "version": {VERSION}'
-    # one entry a line; what is replaced cannot stand in a string, where quotes are escaped
+    # one entry per line; the replaced text cannot occur in a string, where quotes are escaped
     nodes = _dumps(writer.entries)[1:-1].replace('}, {"node": ', '},\n{"node": ')
     return f'{{{head},\n"nodes": [\n{nodes}\n],\n"root": {_dumps(writer.encode(node))}}}\n'
 
@@ -134,7 +129,7 @@ def _no_constant(name: str) -> Any:
 _dumps: Final = json.JSONEncoder(separators=(", ", ": "), allow_nan=False).encode
 
 
-# --- what the fields of a class may hold -------------------------------------------------------
+# --- types of fields ---------------------------------------------------------------------------
 
 
 class _Field:
@@ -186,7 +181,7 @@ def _in_words(hint: Any) -> str:
 
 
 class _Writer:
-    """Gives every node an entry, parts before wholes."""
+    """Gives every node an entry, in post-order."""
 
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []
@@ -244,7 +239,7 @@ class _Writer:
 
 
 def _nodes_in(value: Any, depth: int = 0) -> Iterator[Any]:
-    """The nodes that stand in a field, in order."""
+    """The nodes in a field, in order."""
     if isinstance(value, Node):
         yield value
         return
@@ -309,13 +304,13 @@ def _describe(node: Any) -> dict[str, Any]:
 
 
 def _ordered(monomial: dims.Monomial) -> list[tuple[dims.Symbol, int]]:
-    """The factors of a product, by name: a set has no order, but the same program one text."""
+    """The factors of a product by name, so that the same program has the same text."""
     return sorted(monomial, key=lambda factor: dims.render(factor[0]))
 
 
 @cache
 def _operator_with(attrs: Any) -> str:
-    """An operator that has attributes of this class: the class is found again through it."""
+    """An operator that has attributes of this class, which is used to find the class on reading."""
     for name in expr.op_names():
         op = expr.get_op(name)
         if isinstance(op, OpDef) and op.attrs is attrs:
@@ -330,11 +325,11 @@ def _operator_with(attrs: Any) -> str:
 
 
 class _Reader:
-    """Makes nodes out of entries, in their order."""
+    """Makes nodes from entries, in order."""
 
     def __init__(self) -> None:
         self.made: list[Any] = []
-        self.kind: str | None = None  # of the entry at hand
+        self.kind: str | None = None  # of the current entry
         self.weights: dict[int, int] = {}  # of dimensions: their size when written out
 
     def add(self, entry: Any) -> None:
@@ -454,7 +449,7 @@ class _Reader:
                     made[frozenset(factors)] = coefficient
                 case _:
                     raise self.error("a term must be a coefficient and powers of variables", term)
-        # the sum puts it into canonical form
+        # the addition brings it to canonical form
         return self.weighing(dims.add(dims.DimExpr(made), 0), weight)
 
     def dim_call(self, kind: str, given: dict[str, Any]) -> dims.Dim:
@@ -484,7 +479,7 @@ class _Reader:
         return dim
 
     def check_weight(self, weight: int) -> None:
-        """Dimensions are compared and shown with their parts written out, shared or not."""
+        """Limit the size of dimensions: comparing and printing them expands shared parts."""
         if weight > MAX_WEIGHT:
             raise self.error(f"a dimension of more than {MAX_WEIGHT} parts", weight)
 
@@ -514,7 +509,7 @@ class _Reader:
         return made
 
     def take(self, given: dict[str, Any], **wanted: type) -> list[Any]:
-        """The wanted fields, which must be there, of that type, and all there is."""
+        """The wanted fields; an error if one is missing, of another type, or if there are more."""
         found = []
         for name, kind in wanted.items():
             value = given.pop(name, None)

@@ -1,7 +1,7 @@
 """Every environment variable Relay reads: its name, its type, what it means.
 
-A setting is read when it is asked for, so a change of the environment is seen by the next call.
-What is not understood is an error that names the variable; a misspelt number is never a default.
+A setting is read on use, so a change of the environment takes effect at the next call. An invalid
+value is an error that names the variable.
 
     RELAY_TARGET        the machine to compile for, `llvm -mcpu=skylake-avx512`   (this machine)
     RELAY_NUM_THREADS   the most threads one call may use                         (one per core)

@@ -1,18 +1,19 @@
-"""Tensor arrays: lists whose elements are tensors, as importers of other formats need them.
+"""Tensor arrays: lists of tensors, for importers of other formats.
 
     TensorArrayOps(prelude, "float32")                       elements of any rank up to 6
     StaticTensorArrayOps(prelude, "float32", (2, 3))         elements of one shape
 
-A family is a data type and the functions on lists of it, for one element type. The names say which:
-`tensor_array_write_float32`, `tensor_array_write_float32_2_3`. Its functions are Relay text, parsed
-when somebody first asks for the family; `Prelude` looks names up and asks.
+A family is a data type and the functions on lists of it, for one element type, which is part of
+their names: `tensor_array_write_float32`, `tensor_array_write_float32_2_3`. Its functions are Relay
+text, parsed on the first lookup of a name in `Prelude`.
 
 The dynamic data type has a constructor for each rank, the static one a single constructor. An
-element that has not been written is nil, and reading what is in it fails.
+element that has not been written is nil, and reading its data fails.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from string import Template
@@ -39,8 +40,8 @@ MOST_AXES = 6
 
 # --- the text of the functions -----------------------------------------------------------------
 #
-# $f and $c end the names of functions and constructors; $T is the type of an element, $O that of
-# one whose first extent a run finds.
+# $f and $c are suffixes of functions and constructors; $T is the type of an element, $O that of one
+# with an unknown first dimension.
 
 _EVERY_FAMILY = """
 // 0, 1, … %n - 1.
@@ -85,7 +86,7 @@ def @tensor_array_scatter_$f(
 
 # For elements that have a first axis.
 _SPLIT = """
-// The elements of %array, from the first one, replaced by stretches of %value of those %lengths.
+// The elements of %array, from the first one, replaced by slices of %value of those %lengths.
 def @tensor_array_split_$f(
   %array: List[$O], %value: $T, %lengths: Tensor[(?), int32]
 ) -> List[$O] {
@@ -166,7 +167,8 @@ def @tensor_get_data_$c(%tensor: $T) -> $data {
 }
 """
 
-# $G and $S are the types of results with one axis more: of any extent, and of that of the batch.
+# $G and $S are the types of results with one more axis: of unknown extent, and of that of the
+# batch.
 _STATIC = """
 // %tensor as the only row of a tensor of one axis more.
 def @tensor_expand_dims_$f(%tensor: $T) -> $E {
@@ -242,10 +244,7 @@ def _dynamic_family(dtype: str) -> Definitions:
         Template(_ARRAY + _SPLIT).substitute(names),
         *(
             Template(_UNSTACK).substitute(
-                names,
-                which=f"_tensor{rank}_{dtype}",
-                whole=whole(rank),
-                constructor=case(rank - 1),
+                names, which=f"_tensor{rank}_{dtype}", whole=whole(rank), constructor=case(rank - 1)
             )
             for rank in ranks[1:]
         ),
@@ -346,7 +345,7 @@ def _ending(dtype: str, shape: Sequence[Dim], batch_dim: int | None = None) -> s
 
 
 def family_of(name: str) -> str | None:
-    """The element type of the dynamic family that has something called `name`, if one has."""
+    """The element type of the dynamic family that contains `name`, if there is one."""
     if name.startswith("tensor_") and name.endswith("_t"):
         canonical, dtype = "tensor_t", name.removeprefix("tensor_").removesuffix("_t")
     else:
@@ -356,7 +355,7 @@ def family_of(name: str) -> str | None:
 
 
 def define_family_of(module: IRModule, name: str) -> bool:
-    """Define the dynamic family that has something called `name` in a module, if there is one."""
+    """Define the dynamic family that contains `name` in a module, if there is one."""
     if (dtype := family_of(name)) is None:
         return False
     add_definitions(module, _dynamic_family(dtype))
@@ -366,9 +365,34 @@ def define_family_of(module: IRModule, name: str) -> bool:
 # --- the families --------------------------------------------------------------------------------
 
 
-class TensorArrayOps:
-    """The family for tensors of one element type and any rank up to 6, entered in the module of a
-    prelude. `get_…` find its parts by the names they have in every family."""
+class _Family(ABC):
+    """A family in the module of a prelude. `get_…` find its parts by their canonical names."""
+
+    prelude: Prelude
+
+    @abstractmethod
+    def register(self) -> None:
+        """Define the family in the module, if it is not there yet."""
+
+    @abstractmethod
+    def get_name(self, canonical: str) -> str:
+        """The name of a part: `tensor_array_read` -> `tensor_array_read_float32_2_3`."""
+
+    def get_global_var(self, canonical: str) -> GlobalVar:
+        """The function of that name."""
+        return _function(self.prelude.mod, self.get_name(canonical))
+
+    def get_type(self, canonical: str = "tensor_t") -> GlobalTypeVar:
+        """The data type, with the canonical name `tensor_t`."""
+        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
+
+    def get_ctor(self, canonical: str) -> Constructor:
+        """`tensor_nil`, and `tensor0`, … `tensor6` or `tensor_constructor`."""
+        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
+
+
+class TensorArrayOps(_Family):
+    """The family for tensors of one element type and any rank up to 6."""
 
     def __init__(self, prelude: Prelude, dtype: str) -> None:
         self.prelude = prelude
@@ -376,31 +400,17 @@ class TensorArrayOps:
         self.register()
 
     def register(self) -> None:
-        """Define the family in the module, if it is not there yet."""
         add_definitions(self.prelude.mod, _dynamic_family(self.dtype))
 
     def get_name(self, canonical: str) -> str:
-        """`tensor_array_read` -> `tensor_array_read_float32`."""
         return _dynamic_name(canonical, self.dtype)
 
-    def get_global_var(self, canonical: str) -> GlobalVar:
-        """The function of that name."""
-        return _function(self.prelude.mod, self.get_name(canonical))
 
-    def get_type(self, canonical: str = "tensor_t") -> GlobalTypeVar:
-        """The data type; it goes by the name `tensor_t`."""
-        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
+class StaticTensorArrayOps(_Family):
+    """The family for tensors of one element type and one shape.
 
-    def get_ctor(self, canonical: str) -> Constructor:
-        """`tensor_nil`, `tensor0`, … `tensor6`."""
-        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
-
-
-class StaticTensorArrayOps:
-    """The family for tensors of one element type and one shape, entered in the module of a prelude.
-
-    Extents may be `?`. `batch_dim` says how many elements the arrays have that are stacked and
-    unstacked, so that the tensors made and taken apart have that first extent, not `?`.
+    Dimensions may be `?`. `batch_dim` is the number of elements of arrays that are stacked and
+    unstacked; without it that dimension of the tensors is `?`.
     """
 
     def __init__(
@@ -418,24 +428,10 @@ class StaticTensorArrayOps:
         self.register()
 
     def register(self) -> None:
-        """Define the family in the module, if it is not there yet."""
         add_definitions(self.prelude.mod, _static_family(self.dtype, self.shape, self.batch_dim))
 
     def get_name(self, canonical: str) -> str:
-        """`tensor_array_read` -> `tensor_array_read_float32_2_3`."""
         return _static_name(canonical, self.dtype, self.shape, self.batch_dim)
-
-    def get_global_var(self, canonical: str) -> GlobalVar:
-        """The function of that name."""
-        return _function(self.prelude.mod, self.get_name(canonical))
-
-    def get_type(self, canonical: str = "tensor_t") -> GlobalTypeVar:
-        """The data type; it goes by the name `tensor_t`."""
-        return self.prelude.mod.get_global_type_var(self.get_name(canonical))
-
-    def get_ctor(self, canonical: str) -> Constructor:
-        """`tensor_nil` or `tensor_constructor`."""
-        return self.prelude.mod.get_constructor(self.get_name("tensor_t"), self.get_name(canonical))
 
 
 def _function(module: IRModule, name: str) -> GlobalVar:
@@ -446,7 +442,7 @@ def _function(module: IRModule, name: str) -> GlobalVar:
 
 
 def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> Shape | None:
-    """The shape of the elements of a tensor array, or None where they may have any."""
+    """The shape of the elements of a tensor array; None for a dynamic family."""
     ty = infer_expr(expr, prelude.mod).checked_type
     element = ty.args[0] if isinstance(ty, TypeCall) and ty.func == prelude.l else None
     if isinstance(element, TypeCall) and isinstance(element.func, GlobalTypeVar):

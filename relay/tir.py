@@ -1,4 +1,4 @@
-"""Symbolic dimensions under the names that older programs use: `relay.tir.Var("n", "int32")`."""
+"""Dynamic dimensions under the names that older programs use: `relay.tir.Var("n", "int32")`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Any", "IntImm", "Var"]
 
 
 def Var(name: str, dtype: str = "int32") -> TypeVar:
-    """A symbolic dimension, as `relay.ShapeVar(name)` is."""
+    """A named dynamic dimension, the same as `relay.ShapeVar(name)`."""
     _require_integer(dtype)
     return ShapeVar(name)
 
 
 class IntImm(int):
-    """An integer that remembers its type; otherwise an int like any other."""
+    """An int with an element type."""
 
     dtype: str
 

@@ -17,22 +17,7 @@ from collections.abc import Iterator
 
 from relay import tree
 from relay.analysis.normal_forms import Blocks, is_kernel
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constructor,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    RefRead,
-    RefWrite,
-    Syntax,
-    TempExpr,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.scopes import Scope
 from relay.op.opdef import OpDef
 
@@ -43,16 +28,16 @@ class Demand(Blocks):
     The function is bound in the `parent` of that block.
     """
 
-    def __init__(self, root: Syntax) -> None:
+    def __init__(self, root: ir.Syntax) -> None:
         nodes = list(tree.postorder(root))
         self._harmless = _harmless(nodes)
         self._users = _first_users(root)
-        self._named = {id(n.value): n.variable for n in nodes if isinstance(n, Let)}
-        self._match = {id(c): n for n in nodes if isinstance(n, Match) for c in n.clauses}
+        self._named = {id(n.value): n.variable for n in nodes if isinstance(n, ir.Let)}
+        self._match = {id(c): n for n in nodes if isinstance(n, ir.Match) for c in n.clauses}
         self._uses_in: dict[int, list[Scope]] = {}  # where shared computations are used
         self._first_use: dict[int, Scope] = {}
         self._late: set[int] = set()
-        self._knots: dict[Var, list[Expr]] = {}
+        self._knots: dict[ir.Var, list[ir.Expr]] = {}
         super().__init__(root)
 
     @property
@@ -60,11 +45,11 @@ class Demand(Blocks):
         """Whether anything is late."""
         return bool(self._late)
 
-    def is_late(self, e: Syntax) -> bool:
+    def is_late(self, e: ir.Syntax) -> bool:
         """Whether `e` must not be evaluated before it is needed."""
         return id(e) in self._late
 
-    def knots(self, variable: Var) -> list[Expr]:
+    def knots(self, variable: ir.Var) -> list[ir.Expr]:
         """Computations that call the recursive function `variable` and are shared between its body
         and the code behind it.
 
@@ -86,10 +71,10 @@ class Demand(Blocks):
         if common is one or common is other:
             return False
         owners = [place.ancestor_at(common.depth + 1).owner for place in (one, other)]
-        choices = [self._match.get(id(o), o) if isinstance(o, Clause) else o for o in owners]
-        return choices[0] is choices[1] and isinstance(choices[0], If | Match)
+        choices = [self._match.get(id(o), o) if isinstance(o, ir.Clause) else o for o in owners]
+        return choices[0] is choices[1] and isinstance(choices[0], ir.If | ir.Match)
 
-    def _edges(self, parent: Syntax) -> Iterator[tuple[Syntax, Scope]]:
+    def _edges(self, parent: ir.Syntax) -> Iterator[tuple[ir.Syntax, Scope]]:
         # all uses of `parent` were seen by now, so its home is final
         if id(parent) not in self._late and self._has_to_wait(parent):
             self._late.add(id(parent))
@@ -97,29 +82,29 @@ class Demand(Blocks):
             inside.function = inside  # it is evaluated by a call
             self._home[id(parent)] = inside
         for child, scope in super()._edges(parent):
-            if not is_atom(child):
+            if not ir.is_atom(child):
                 self._uses_in.setdefault(id(child), []).append(scope)
                 if self._users[id(child)] is parent:
                     self._first_use.setdefault(id(child), scope)
             yield child, scope
 
-    def _has_to_wait(self, e: Syntax) -> bool:
+    def _has_to_wait(self, e: ir.Syntax) -> bool:
         home = self.home(e)
         crossing = {place for place in self._uses_in.get(id(e), ()) if place is not home}
-        if not crossing or not isinstance(e, Expr):
+        if not crossing or not isinstance(e, ir.Expr):
             return False
         for place in crossing:
             function = place.ancestor_at(home.depth + 1).owner
-            variable = self._named.get(id(function)) if isinstance(function, Function) else None
+            variable = self._named.get(id(function)) if isinstance(function, ir.Function) else None
             if variable is not None and any(n is variable for n in tree.postorder(e)):
                 self._knots.setdefault(variable, []).append(e)
                 return True
         return self._first_use[id(e)] is not home and id(e) not in self._harmless
 
 
-def _first_users(root: Syntax) -> dict[int, Syntax]:
+def _first_users(root: ir.Syntax) -> dict[int, ir.Syntax]:
     """The first user of each node in evaluation order."""
-    users: dict[int, Syntax] = {}
+    users: dict[int, ir.Syntax] = {}
     pending = [(root, root)]
     while pending:
         node, user = pending.pop()
@@ -129,29 +114,29 @@ def _first_users(root: Syntax) -> dict[int, Syntax]:
     return users
 
 
-def _harmless(nodes: list[Syntax]) -> set[int]:
+def _harmless(nodes: list[ir.Syntax]) -> set[int]:
     """The nodes that can be evaluated at any time, used or not; `nodes` is a post-order."""
     found: set[int] = set()
     for node in nodes:
-        evaluated = () if isinstance(node, Function) else tree.children(node)
+        evaluated = () if isinstance(node, ir.Function) else tree.children(node)
         if _does_no_harm(node) and all(id(part) in found for part in evaluated):
             found.add(id(node))
     return found
 
 
-def _does_no_harm(node: Syntax) -> bool:
+def _does_no_harm(node: ir.Syntax) -> bool:
     match node:
-        case Call(op=OpDef() as op, args=args):
+        case ir.Call(op=OpDef() as op, args=args):
             return not op.stateful and not op.on_values and all(map(_has_known_extents, args))
-        case Call(op=callee, args=args):
-            return isinstance(callee, Constructor) or (
+        case ir.Call(op=callee, args=args):
+            return isinstance(callee, ir.Constructor) or (
                 is_kernel(callee) and all(map(_has_known_extents, args))
             )
-        case Match(complete=complete):
+        case ir.Match(complete=complete):
             return complete
-    return not isinstance(node, RefRead | RefWrite | TempExpr)
+    return not isinstance(node, ir.RefRead | ir.RefWrite | ir.TempExpr)
 
 
-def _has_known_extents(arg: Expr) -> bool:
+def _has_known_extents(arg: ir.Expr) -> bool:
     """Whether an operator on `arg` has no run-time checks; untyped arguments are assumed static."""
     return arg.ty is None or not arg.ty.occurs

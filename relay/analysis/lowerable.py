@@ -22,16 +22,7 @@ from relay import tree
 from relay.analysis.call_graph import CallGraph
 from relay.analysis.normal_forms import check_a_normal_form, is_kernel, makes_closure
 from relay.errors import Diagnostic, IllFormed
-from relay.ir.expr import (
-    Call,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    Op,
-    PatternConstructor,
-    Syntax,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.types import Occurs, Type, TypeKind, TypeVar
 
@@ -55,7 +46,7 @@ def lowerable_faults(module: IRModule) -> Iterator[Diagnostic]:
             yield from _faults(name.name_hint, function, module)
 
 
-def _faults(name: str, function: Function, module: IRModule) -> Iterator[Diagnostic]:
+def _faults(name: str, function: ir.Function, module: IRModule) -> Iterator[Diagnostic]:
     where = f"in `@{name}`"
     if function.ty is None:
         yield Diagnostic(f"`@{name}` has no type yet", function.span)
@@ -68,10 +59,10 @@ def _faults(name: str, function: Function, module: IRModule) -> Iterator[Diagnos
     if not check_a_normal_form(function):
         yield Diagnostic(f"`@{name}` is not in A-normal form", function.span)
     own = {id(function), id(function.body)} if makes_closure(function) else {id(function)}
-    for node in tree.postorder(function, lambda n: not (isinstance(n, Expr) and is_kernel(n))):
-        if isinstance(node, GlobalVar) and node not in module:
+    for node in tree.postorder(function, lambda n: not (isinstance(n, ir.Expr) and is_kernel(n))):
+        if isinstance(node, ir.GlobalVar) and node not in module:
             yield Diagnostic(f"there is no function `@{node.name_hint}`, used {where}", node.span)
-        elif isinstance(node, Call) and isinstance(node.op, Op):
+        elif isinstance(node, ir.Call) and isinstance(node.op, ir.Op):
             what = f"operator `{node.op.name}` is called outside of a primitive function {where}"
             yield Diagnostic(what, node.span)
         for index, part in enumerate(tree.children(node)):
@@ -79,25 +70,25 @@ def _faults(name: str, function: Function, module: IRModule) -> Iterator[Diagnos
                 yield from _place_faults(node, index, part, where)
 
 
-def _place_faults(user: Syntax, index: int, part: Syntax, where: str) -> Iterator[Diagnostic]:
+def _place_faults(user: ir.Syntax, index: int, part: ir.Syntax, where: str) -> Iterator[Diagnostic]:
     """The faults of `part` as a part of `user`."""
-    is_called = isinstance(user, Call) and index == 0
+    is_called = isinstance(user, ir.Call) and index == 0
     match part:
-        case Function() if not (is_called and is_kernel(part)):
+        case ir.Function() if not (is_called and is_kernel(part)):
             yield Diagnostic(
                 f"there is a function {where} that is not one of the module", part.span
             )
-        case Op(name=name) if not is_called:
+        case ir.Op(name=name) if not is_called:
             yield Diagnostic(f"operator `{name}` is a value {where}", user.span)
-        case Constructor(name_hint=name) if not is_called:
-            if not isinstance(user, PatternConstructor):
+        case ir.Constructor(name_hint=name) if not is_called:
+            if not isinstance(user, ir.PatternConstructor):
                 yield Diagnostic(f"constructor `{name}` is a value {where}", user.span)
 
 
-def _type_faults(function: Function, where: str) -> Iterator[Diagnostic]:
+def _type_faults(function: ir.Function, where: str) -> Iterator[Diagnostic]:
     seen: set[Type] = set()
     for node in tree.postorder(function):
-        if not isinstance(node, Expr) or isinstance(node, Op | Constructor | GlobalVar):
+        if not isinstance(node, ir.Expr) or isinstance(node, ir.Op | ir.Constructor | ir.GlobalVar):
             continue
         if node.ty is None:
             yield Diagnostic(f"an expression {where} has no type yet", node.span)

@@ -6,17 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from relay import tree
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    Syntax,
-    is_atom,
-)
+from relay.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Syntax, is_atom
 from relay.ir.scopes import Scope, Scopes
 
 # The attribute of functions that make closures (`relay.transform.LambdaLift`).

@@ -15,36 +15,26 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from relay import tree
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Let,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.function_attrs import WEIGHTS, is_sealed
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 
 # The user of a value, and the index of the argument; -1 where it is no argument of a call.
-Use = tuple[Syntax, int]
+Use = tuple[ir.Syntax, int]
 
 
 class Flow:
     """The calls of operators in a function, their users, and what is fixed."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: ir.Function) -> None:
         self.function = function
-        self._bound: dict[Var, Expr] = {}
+        self._bound: dict[ir.Var, ir.Expr] = {}
         self._fixed: set[int] = set()
         self._users: dict[int, list[Use]] = {}
-        self._anywhere: dict[int, Expr] = {}
+        self._anywhere: dict[int, ir.Expr] = {}
         nodes = list(tree.postorder(function))
-        self._bound = {e.variable: e.value for e in nodes if isinstance(e, Let)}
+        self._bound = {e.variable: e.value for e in nodes if isinstance(e, ir.Let)}
         names = frozenset(function.attrs.get(WEIGHTS, ()))
         self._fixed.update(id(p) for p in function.params if p.name_hint in names)
         for e in nodes:
@@ -52,41 +42,41 @@ class Flow:
                 self._fixed.add(id(e))
             for part, index in _uses(e):
                 self._users.setdefault(id(self.meant(part)), []).append((e, index))
-        root: Syntax = function
+        root: ir.Syntax = function
         # the calls of operators outside of sealed functions, arguments first
         self.calls = [e for e in tree.postorder(root, enter=_is_open) if _is_complete(e)]
         self._open = {id(call) for call in self.calls}
 
-    def meant(self, e: Expr) -> Expr:
+    def meant(self, e: ir.Expr) -> ir.Expr:
         """`e`, or what the variable it is was bound to."""
         passed = []
-        while isinstance(e, Var) and e in self._bound:
+        while isinstance(e, ir.Var) and e in self._bound:
             passed.append(e)
             e = self._bound[e]
         for variable in passed:
             self._bound[variable] = e
         return e
 
-    def call(self, e: Expr) -> Call | None:
+    def call(self, e: ir.Expr) -> ir.Call | None:
         """The call of an operator whose result `e` is, if it may be rewritten."""
         found = self.meant(e)
-        return found if isinstance(found, Call) and id(found) in self._open else None
+        return found if isinstance(found, ir.Call) and id(found) in self._open else None
 
-    def users(self, e: Expr) -> list[Use]:
+    def users(self, e: ir.Expr) -> list[Use]:
         """The uses of the value of `e`."""
         return self._users.get(id(self.meant(e)), [])
 
-    def is_fixed(self, e: Expr) -> bool:
+    def is_fixed(self, e: ir.Expr) -> bool:
         """Whether `e` depends on constants and weights alone."""
         return id(self.meant(e)) in self._fixed
 
-    def anywhere(self, e: Expr) -> Expr:
+    def anywhere(self, e: ir.Expr) -> ir.Expr:
         """A fixed expression without the names of lets, so that it may stand in any place."""
         done = self._anywhere
-        stack: list[Syntax] = [e]
+        stack: list[ir.Syntax] = [e]
         while stack:
             node = stack[-1]
-            named = isinstance(node, Var) and node in self._bound
+            named = isinstance(node, ir.Var) and node in self._bound
             below = [self._bound[node]] if named else tree.children(node)  # type: ignore[index]
             waiting = [part for part in below if id(part) not in done]
             if waiting:
@@ -97,50 +87,50 @@ class Flow:
             done[id(node)] = parts[0] if named else tree.rebuild(node, parts)  # type: ignore[assignment]
         return done[id(e)]
 
-    def _depends_on_fixed(self, e: Syntax) -> bool:
+    def _depends_on_fixed(self, e: ir.Syntax) -> bool:
         match e:
-            case Constant():
+            case ir.Constant():
                 return True
-            case Call(op=OpDef() as op, args=args):
+            case ir.Call(op=OpDef() as op, args=args):
                 parts = args if op.is_repeatable else None
-            case Tuple(fields=fields):
+            case ir.Tuple(fields=fields):
                 parts = fields
-            case TupleGetItem(tuple_value=value):
+            case ir.TupleGetItem(tuple_value=value):
                 parts = (value,)
             case _:
                 parts = None
         return parts is not None and all(id(self.meant(part)) in self._fixed for part in parts)
 
 
-def _uses(e: Syntax) -> Iterator[tuple[Expr, int]]:
+def _uses(e: ir.Syntax) -> Iterator[tuple[ir.Expr, int]]:
     """The values that `e` uses. Binding one to a name is no use."""
     match e:
-        case Call(op=callee, args=args):
+        case ir.Call(op=callee, args=args):
             yield callee, -1
             yield from ((arg, index) for index, arg in enumerate(args))
-        case Let(body=body) | Function(body=body):
+        case ir.Let(body=body) | ir.Function(body=body):
             yield body, -1
         case _:
-            yield from ((part, -1) for part in tree.children(e) if isinstance(part, Expr))
+            yield from ((part, -1) for part in tree.children(e) if isinstance(part, ir.Expr))
 
 
-def _is_complete(e: Syntax) -> TypeGuard[Call]:
+def _is_complete(e: ir.Syntax) -> TypeGuard[ir.Call]:
     """Whether `e` is a call of an operator with all its attributes."""
-    if not isinstance(e, Call) or not isinstance(e.op, OpDef):
+    if not isinstance(e, ir.Call) or not isinstance(e.op, OpDef):
         return False
     return e.op.attrs is None or isinstance(e.attrs, e.op.attrs)
 
 
-def _is_open(e: Syntax) -> bool:
-    return not isinstance(e, Function) or not (is_sealed(e) or e.attrs.get("Composite"))
+def _is_open(e: ir.Syntax) -> bool:
+    return not isinstance(e, ir.Function) or not (is_sealed(e) or e.attrs.get("Composite"))
 
 
-def tensor_type(e: Expr) -> TensorType | None:
+def tensor_type(e: ir.Expr) -> TensorType | None:
     """The type of `e` where that is one tensor."""
     return e.ty if isinstance(e.ty, TensorType) else None
 
 
-def static_shape(e: Expr) -> tuple[int, ...] | None:
+def static_shape(e: ir.Expr) -> tuple[int, ...] | None:
     """The shape of `e` where all of it is known."""
     ty = tensor_type(e)
     if ty is None or not all(isinstance(extent, int) for extent in ty.shape):

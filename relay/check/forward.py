@@ -13,50 +13,38 @@ import operator
 from relay import tree
 from relay.check.infer import with_known_types
 from relay.errors import RelayError
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    Let,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.types import FuncType, IncompleteType, Occurs, TupleType, Type
 from relay.op.opdef import OpDef
 from relay.op.site import Site
 
 
-def typed_forward(after: Function, before: Function) -> Function:
+def typed_forward(after: ir.Function, before: ir.Function) -> ir.Function:
     """`after`, a rewritten form of the typed function `before`, typed if no solving is needed."""
     found: dict[int, Type] = {}
 
-    def known(e: Expr) -> Type | None:
+    def known(e: ir.Expr) -> Type | None:
         return e.ty if e.ty is not None else found.get(id(e))
 
-    def type_of(e: Expr) -> Type | None:
+    def type_of(e: ir.Expr) -> Type | None:
         match e:
-            case Var(type_annotation=given):
+            case ir.Var(type_annotation=given):
                 return given
-            case Constant():
+            case ir.Constant():
                 return e.tensor_type
-            case Call(op=OpDef() as op, args=args):
+            case ir.Call(op=OpDef() as op, args=args):
                 types = [known(arg) for arg in args]
                 return _result(e, op, [ty for ty in types if ty is not None])
-            case Tuple(fields=fields):
+            case ir.Tuple(fields=fields):
                 parts = [ty for ty in map(known, fields) if ty is not None]
                 return TupleType(tuple(parts)) if len(parts) == len(fields) else None
-            case TupleGetItem(tuple_value=value, index=index):
+            case ir.TupleGetItem(tuple_value=value, index=index):
                 whole = known(value)
                 if isinstance(whole, TupleType) and 0 <= index < len(whole.fields):
                     return whole.fields[index]
-            case Let(variable=variable, value=value, body=body):
+            case ir.Let(variable=variable, value=value, body=body):
                 return known(body) if known(value) == variable.type_annotation else None
-            case Function(params=params, ret_type=declared) if e is after:
+            case ir.Function(params=params, ret_type=declared) if e is after:
                 inputs = [p.type_annotation for p in params if p.type_annotation is not None]
                 if declared is None or declared != known(after.body) or len(inputs) < len(params):
                     return None
@@ -64,9 +52,9 @@ def typed_forward(after: Function, before: Function) -> Function:
         return None
 
     for e in tree.postorder(after):
-        if not isinstance(e, Expr) or e.ty is not None:
+        if not isinstance(e, ir.Expr) or e.ty is not None:
             continue
-        if isinstance(e, Op | GlobalVar | Constructor):
+        if isinstance(e, ir.Op | ir.GlobalVar | ir.Constructor):
             continue
         ty = type_of(e)
         if ty is None or ty.occurs & (Occurs.HOLE | Occurs.ANY):
@@ -75,7 +63,7 @@ def typed_forward(after: Function, before: Function) -> Function:
     return with_known_types(after, before, lambda e: found.get(id(e)))
 
 
-def _result(call: Call, op: OpDef, types: list[Type]) -> Type | None:
+def _result(call: ir.Call, op: OpDef, types: list[Type]) -> Type | None:
     """The result type of a call according to the operator's type relation."""
     if len(types) < len(call.args) or (not op.variadic and len(types) != len(op.arguments)):
         return None

@@ -16,31 +16,8 @@ from relay.check.locate import locate
 from relay.check.solver import OperatorConstraint, ProjectionConstraint, Solver
 from relay.check.unify import Mismatch
 from relay.errors import Diagnostic, DiagnosticContext, RelayError, TypeCheckError, did_you_mean
+from relay.ir import expr as ir
 from relay.ir.adt import TypeData, constructor_type
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    Op,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Syntax,
-    TempExpr,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
 from relay.ir.module import IRModule
 from relay.ir.types import (
     BOOL,
@@ -70,13 +47,13 @@ class Generator:
         self.type_args: dict[int, tuple[Any, ...]] = {}  # of calls
         self.used_globals: dict[str, Type] = {}
         self.used_types: dict[str, TypeData] = {}
-        self.root: Expr | None = None
+        self.root: ir.Expr | None = None
         self.diagnostics = DiagnosticContext(TypeCheckError)
         self.solver = Solver(self.report)
 
     def report(
         self,
-        about: Syntax,
+        about: ir.Syntax,
         message: str,
         expected: str | None = None,
         found: str | None = None,
@@ -88,7 +65,7 @@ class Generator:
         if len(self.diagnostics.diagnostics) >= MAX_REPORTS:
             self.diagnostics.render()
 
-    def infer(self, expr: Expr) -> Steps[Type]:
+    def infer(self, expr: ir.Expr) -> Steps[Type]:
         """The type of `expr`, so far."""
         if (known := self.known(expr)) is not None:
             return known
@@ -96,34 +73,34 @@ class Generator:
             self.root = expr
         ty: Type
         match expr:
-            case Call():
+            case ir.Call():
                 ty = yield self.call(expr)
-            case Let():
+            case ir.Let():
                 ty = yield self.lets(expr)
-            case Function():
+            case ir.Function():
                 ty = yield self.function(expr)
-            case If():
+            case ir.If():
                 ty = yield self.if_(expr)
-            case Match():
+            case ir.Match():
                 ty = yield self.match(expr)
-            case Tuple():
+            case ir.Tuple():
                 ty = TupleType((yield self.all(expr.fields)))
-            case TupleGetItem():
+            case ir.TupleGetItem():
                 ty = self.projection(expr, (yield self.infer(expr.tuple_value)))
-            case RefCreate():
+            case ir.RefCreate():
                 ty = RefType((yield self.infer(expr.value)))
-            case RefRead():
+            case ir.RefRead():
                 ref = yield self.infer(expr.ref)
                 ty = IncompleteType()
                 self.solver.unify(ref, RefType(ty), expr, "only references can be read")
-            case RefWrite():
+            case ir.RefWrite():
                 ref = yield self.infer(expr.ref)
                 value = yield self.infer(expr.value)
                 self.solver.unify(
                     ref, RefType(value), expr, "the reference does not hold values of that type"
                 )
                 ty = UNIT
-            case TempExpr():
+            case ir.TempExpr():
                 raise RelayError(
                     f"a {type(expr).__name__} of a pass is still in the program; realize it first"
                 )
@@ -132,34 +109,34 @@ class Generator:
         self.types[id(expr)] = ty
         return ty
 
-    def all(self, exprs: Iterable[Expr]) -> Steps[tuple[Type, ...]]:
+    def all(self, exprs: Iterable[ir.Expr]) -> Steps[tuple[Type, ...]]:
         found = []
         for expr in exprs:
             known = self.known(expr)
             found.append(known if known is not None else (yield self.infer(expr)))
         return tuple(found)
 
-    def known(self, expr: Expr) -> Type | None:
+    def known(self, expr: ir.Expr) -> Type | None:
         """The type of an atom, or of an expression that was inferred before."""
         if (found := self.types.get(id(expr))) is not None:
             return found
         match expr:
-            case Var():
+            case ir.Var():
                 return self.variable_type(expr)
-            case Constant():
+            case ir.Constant():
                 ty: Type = expr.tensor_type
-            case GlobalVar():
+            case ir.GlobalVar():
                 ty = self.global_type(expr)
-            case Constructor():
+            case ir.Constructor():
                 ty = self.constructor_type(expr)
-            case Op():
+            case ir.Op():
                 return self.operator_as_value(expr)  # a new instance at every use
             case _:
                 return None
         self.types[id(expr)] = ty
         return ty
 
-    def variable_type(self, var: Var) -> Type:
+    def variable_type(self, var: ir.Var) -> Type:
         if (found := self.types.get(id(var))) is None:
             found = IncompleteType()
             if var.type_annotation is not None:
@@ -167,7 +144,7 @@ class Generator:
             self.types[id(var)] = found
         return found
 
-    def checked_annotation(self, annotation: Type, about: Syntax) -> Type:
+    def checked_annotation(self, annotation: Type, about: ir.Syntax) -> Type:
         check_kind(annotation, self.module, annotation.span or about.span)
         if type(annotation) is TensorType:
             return annotation
@@ -177,7 +154,7 @@ class Generator:
                 self.used_types[name] = self.module.type_definition(name)
         return annotation
 
-    def global_type(self, var: GlobalVar) -> Type:
+    def global_type(self, var: ir.GlobalVar) -> Type:
         name = var.name_hint
         if name in self.globals:
             return self.globals[name]
@@ -195,7 +172,7 @@ class Generator:
         self.used_globals[name] = signature
         return signature
 
-    def constructor_type(self, constructor: Constructor) -> Type:
+    def constructor_type(self, constructor: ir.Constructor) -> Type:
         name = constructor.belong_to.name_hint
         definition = self.module.find_type(name)
         if definition is None:
@@ -210,7 +187,7 @@ class Generator:
         self.used_types[name] = definition
         return constructor_type(constructor, definition)
 
-    def operator_as_value(self, op: Op) -> Type:
+    def operator_as_value(self, op: ir.Op) -> Type:
         """The function type of an operator that is used as a value."""
         record = _record(op)
         args = tuple(IncompleteType() for _ in record.arguments)
@@ -218,7 +195,7 @@ class Generator:
         self.solver.add(OperatorConstraint(op, record, args, result, record.make_attrs({})))
         return FuncType(args, result)
 
-    def function(self, function: Function) -> Steps[Type]:
+    def function(self, function: ir.Function) -> Steps[Type]:
         params = tuple(self.variable_type(p) for p in function.params)
         body = yield self.infer(function.body)
         result: Type = body
@@ -231,14 +208,14 @@ class Generator:
             result = declared
         return FuncType(params, result, function.type_params)
 
-    def lets(self, let: Let) -> Steps[Type]:
+    def lets(self, let: ir.Let) -> Steps[Type]:
         """A chain of lets, outermost first."""
-        chain: list[Let] = []
-        expr: Expr = let
-        while isinstance(expr, Let) and id(expr) not in self.types:
+        chain: list[ir.Let] = []
+        expr: ir.Expr = let
+        while isinstance(expr, ir.Let) and id(expr) not in self.types:
             chain.append(expr)
             value = expr.value
-            if isinstance(value, Function) and expr.variable.type_annotation is None:
+            if isinstance(value, ir.Function) and expr.variable.type_annotation is None:
                 # known before the body is, so recursion may be polymorphic
                 declared = value.declared_type
                 if declared is not None:
@@ -257,7 +234,7 @@ class Generator:
             self.types[id(link)] = ty
         return ty
 
-    def if_(self, expr: If) -> Steps[Type]:
+    def if_(self, expr: ir.If) -> Steps[Type]:
         cond = yield self.infer(expr.cond)
         self.solver.unify(
             cond, BOOL, _blamed(expr.cond, expr), "the condition is not a scalar bool"
@@ -266,7 +243,7 @@ class Generator:
         other = yield self.infer(expr.false_branch)
         return self.solver.unify(other, then, expr, "the branches have different types")
 
-    def projection(self, expr: TupleGetItem, tuple_type: Type) -> Type:
+    def projection(self, expr: ir.TupleGetItem, tuple_type: Type) -> Type:
         found = self.solver.unifier.find(tuple_type)
         if isinstance(found, IncompleteType):
             result = IncompleteType()
@@ -274,8 +251,8 @@ class Generator:
             return result
         return self.solver.project(found, expr.index, expr) or IncompleteType()
 
-    def call(self, call: Call) -> Steps[Type]:
-        if isinstance(call.op, Op):
+    def call(self, call: ir.Call) -> Steps[Type]:
+        if isinstance(call.op, ir.Op):
             return self.operator_call(call, _record(call.op))  # type: ignore[return-value]
         callee = self.solver.unifier.find((yield self.infer(call.op)))
         args = yield self.all(call.args)
@@ -293,7 +270,7 @@ class Generator:
             return IncompleteType()
         return self.apply(call, callee, args)
 
-    def apply(self, call: Call, callee: FuncType, args: tuple[Type, ...]) -> Type:
+    def apply(self, call: ir.Call, callee: FuncType, args: tuple[Type, ...]) -> Type:
         """The result of calling a function of type `callee`, at fresh type arguments."""
         name = _callee_name(call.op)
         if call.type_args and len(call.type_args) != len(callee.type_params):
@@ -328,7 +305,7 @@ class Generator:
             self.report(call, f"the result of {name} has no type: {mismatch.why}")
             return IncompleteType()
 
-    def operator_call(self, call: Call, op: OpDef) -> Steps[Type]:
+    def operator_call(self, call: ir.Call, op: OpDef) -> Steps[Type]:
         args = yield self.all(call.args)
         if not op.variadic and len(args) != len(op.arguments):
             self.report_arity(call, f"`{op.name}`", len(op.arguments))
@@ -344,7 +321,7 @@ class Generator:
         self.solver.add(OperatorConstraint(call, op, args, result, attrs))
         return self.solver.unifier.find(result)
 
-    def report_arity(self, call: Call, name: str, expected: int) -> None:
+    def report_arity(self, call: ir.Call, name: str, expected: int) -> None:
         found = len(call.args)
         how = "few" if found < expected else "many"
         plural = "" if expected == 1 else "s"
@@ -358,7 +335,7 @@ class Generator:
             else None,
         )
 
-    def match(self, expr: Match) -> Steps[Type]:
+    def match(self, expr: ir.Match) -> Steps[Type]:
         data = yield self.infer(expr.data)
         result: Type = IncompleteType()
         for clause in expr.clauses:
@@ -380,22 +357,22 @@ class Generator:
             )
         return result
 
-    def bind_pattern(self, pattern: Pattern, ty: Type) -> None:
+    def bind_pattern(self, pattern: ir.Pattern, ty: Type) -> None:
         """Give the variables of `pattern` their types when it is matched against `ty`."""
         pending = [(pattern, ty)]
         while pending:
             current, expected = pending.pop()
             match current:
-                case PatternVar(var=var):
+                case ir.PatternVar(var=var):
                     about = var if var.span is not None else current
                     self.solver.unify(self.variable_type(var), expected, about)
-                case PatternTuple(patterns=patterns):
+                case ir.PatternTuple(patterns=patterns):
                     fields = tuple(IncompleteType() for _ in patterns)
                     self.solver.unify(
                         TupleType(fields), expected, current, "the pattern does not fit the value"
                     )
                     pending.extend(zip(patterns, fields, strict=True))
-                case PatternConstructor(constructor=constructor, patterns=patterns):
+                case ir.PatternConstructor(constructor=constructor, patterns=patterns):
                     signature = self.constructor_type(constructor)
                     if not isinstance(signature, FuncType):
                         continue
@@ -421,7 +398,7 @@ class Generator:
         if not self.diagnostics.diagnostics:
             for constraint in left[:MAX_REPORTS]:
                 what = constraint.about
-                name = _callee_name(what.op) if isinstance(what, Call) else "this expression"
+                name = _callee_name(what.op) if isinstance(what, ir.Call) else "this expression"
                 self.report(
                     what,
                     f"cannot infer the type of {name}: too little is known about its arguments",
@@ -434,23 +411,23 @@ class Generator:
         self.diagnostics.render()
 
 
-def _record(op: Op) -> OpDef:
+def _record(op: ir.Op) -> OpDef:
     if not isinstance(op, OpDef):
         raise RelayError(f"operator `{op.name}` has no record; make it with relay.op.define(…)")
     return op
 
 
-def _blamed(part: Expr, whole: Syntax) -> Syntax:
+def _blamed(part: ir.Expr, whole: ir.Syntax) -> ir.Syntax:
     """Where an error about `part` of `whole` points: the span of a variable is its binding."""
-    return whole if isinstance(part, Var) or part.span is None else part
+    return whole if isinstance(part, ir.Var) or part.span is None else part
 
 
-def _callee_name(op: Expr) -> str:
+def _callee_name(op: ir.Expr) -> str:
     match op:
-        case GlobalVar():
+        case ir.GlobalVar():
             return f"`@{op.name_hint}`"
-        case Var():
+        case ir.Var():
             return f"`%{op.name_hint}`"
-        case Constructor() | Op():
+        case ir.Constructor() | ir.Op():
             return f"`{op.name}`"
     return "the function"

@@ -19,31 +19,20 @@ from typing import Any
 
 from relay import tree
 from relay.errors import Diagnostic, IllFormed, fail
-from relay.ir.expr import (
-    Clause,
-    Function,
-    Let,
-    Pattern,
-    PatternConstructor,
-    PatternVar,
-    Syntax,
-    TempExpr,
-    TupleGetItem,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import Occurs, Type, TypeVar
 from relay.ir.variables import binders, free_type_vars, types_in
 
 
-def check_well_formed(item: IRModule | Syntax) -> None:
+def check_well_formed(item: IRModule | ir.Syntax) -> None:
     """Raise IllFormed, with everything that is wrong with `item`."""
     if found := faults(item):
         fail(IllFormed, found)
 
 
-def faults(item: IRModule | Syntax) -> list[Diagnostic]:
+def faults(item: IRModule | ir.Syntax) -> list[Diagnostic]:
     """What is wrong with `item`; nothing when it is well formed."""
     if not isinstance(item, IRModule):
         return _faults(item, closed=False, where="")
@@ -53,7 +42,7 @@ def faults(item: IRModule | Syntax) -> list[Diagnostic]:
     return found
 
 
-def _faults(root: Syntax, closed: bool, where: str) -> list[Diagnostic]:
+def _faults(root: ir.Syntax, closed: bool, where: str) -> list[Diagnostic]:
     nodes, found = _shape_faults(root, where)
     if found:
         return found  # what has the wrong parts has no scopes
@@ -67,13 +56,13 @@ def _faults(root: Syntax, closed: bool, where: str) -> list[Diagnostic]:
 # --- shape -------------------------------------------------------------------------------------
 
 
-def _shape_faults(root: Syntax, where: str) -> tuple[list[Syntax], list[Diagnostic]]:
+def _shape_faults(root: ir.Syntax, where: str) -> tuple[list[ir.Syntax], list[Diagnostic]]:
     """Every node, children first, and what is wrong with them."""
-    if not isinstance(root, Syntax):
+    if not isinstance(root, ir.Syntax):
         return [], [Diagnostic(f"not a program{where}", None, "a Relay expression", repr(root))]
     found: list[Diagnostic] = []
 
-    def enter(node: Syntax) -> bool:
+    def enter(node: ir.Syntax) -> bool:
         """Check a node before its parts; those are entered only if they have the right classes."""
         misplaced = list(_misplaced_parts(node, where))
         found.extend(misplaced or _own_faults(node, where))
@@ -82,9 +71,9 @@ def _shape_faults(root: Syntax, where: str) -> tuple[list[Syntax], list[Diagnost
     return list(tree.postorder(root, enter)), found
 
 
-def _own_faults(node: Syntax, where: str) -> Iterator[Diagnostic]:
+def _own_faults(node: ir.Syntax, where: str) -> Iterator[Diagnostic]:
     match node:
-        case PatternConstructor(constructor=constructor, patterns=patterns):
+        case ir.PatternConstructor(constructor=constructor, patterns=patterns):
             if len(patterns) != len(constructor.inputs):
                 yield Diagnostic(
                     f"pattern of the wrong arity{where}",
@@ -93,7 +82,7 @@ def _own_faults(node: Syntax, where: str) -> Iterator[Diagnostic]:
                     f"`{constructor.name_hint}`",
                     f"{len(patterns)} patterns",
                 )
-        case TupleGetItem(index=index):
+        case ir.TupleGetItem(index=index):
             if isinstance(index, bool) or not isinstance(index, int) or index < 0:
                 yield Diagnostic(
                     f"projection of a field that cannot be{where}",
@@ -102,7 +91,7 @@ def _own_faults(node: Syntax, where: str) -> Iterator[Diagnostic]:
                     repr(index),
                     "fields are counted from the front; a negative index has no meaning",
                 )
-        case TempExpr():
+        case ir.TempExpr():
             yield Diagnostic(
                 f"a value of a pass is left over in the program{where}",
                 node.span,
@@ -112,7 +101,7 @@ def _own_faults(node: Syntax, where: str) -> Iterator[Diagnostic]:
             )
 
 
-def _misplaced_parts(node: Syntax, where: str) -> Iterator[Diagnostic]:
+def _misplaced_parts(node: ir.Syntax, where: str) -> Iterator[Diagnostic]:
     cls: Any = type(node)
     for name, kind, many, optional in tree.child_fields(cls):
         value = getattr(node, name)
@@ -120,7 +109,7 @@ def _misplaced_parts(node: Syntax, where: str) -> Iterator[Diagnostic]:
             continue
         for part in value if many and isinstance(value, tuple) else (value,):
             if not isinstance(part, kind):
-                found = type(part).__name__ if isinstance(part, Syntax) else repr(part)
+                found = type(part).__name__ if isinstance(part, ir.Syntax) else repr(part)
                 message = f"`{name}` of a {type(node).__name__} is not what belongs there{where}"
                 yield Diagnostic(message, node.span, f"relay.{kind.__name__}", found)
 
@@ -135,39 +124,39 @@ class Reach(Scopes):
     its body when it is a function, which may call itself.
     """
 
-    def _edges(self, parent: Syntax) -> Iterable[tuple[Syntax, Scope]]:
+    def _edges(self, parent: ir.Syntax) -> Iterable[tuple[ir.Syntax, Scope]]:
         match parent:
-            case Let(value=Function()):
+            case ir.Let(value=ir.Function()):
                 inside = self.opened(parent, "body")
-            case Clause():
+            case ir.Clause():
                 inside = self.opened(parent, "rhs")
             case _:
                 return super()._edges(parent)
         return [(child, inside) for child in tree.children(parent)]
 
-    def of_binder(self, binder: Syntax) -> Scope:
+    def of_binder(self, binder: ir.Syntax) -> Scope:
         """The scope in which the variables of `binder` may be used."""
-        return self.home(binder) if isinstance(binder, Pattern) else self.opened(binder, "body")
+        return self.home(binder) if isinstance(binder, ir.Pattern) else self.opened(binder, "body")
 
 
 def _variable_faults(
-    nodes: list[Syntax], reach: Reach, closed: bool, where: str
+    nodes: list[ir.Syntax], reach: Reach, closed: bool, where: str
 ) -> Iterator[Diagnostic]:
-    binder_of: dict[Var, Syntax] = {}
-    twice: set[Var] = set()
+    binder_of: dict[ir.Var, ir.Syntax] = {}
+    twice: set[ir.Var] = set()
     binds: set[int] = set()  # patterns and clauses that bind something
     for node in nodes:
         for variable in binders(node):
             if variable in binder_of:
                 twice.add(variable)
             binder_of[variable] = node
-        if isinstance(node, Pattern | Clause):
-            below = [node.lhs] if isinstance(node, Clause) else tree.children(node)
-            if isinstance(node, PatternVar) or any(id(part) in binds for part in below):
+        if isinstance(node, ir.Pattern | ir.Clause):
+            below = [node.lhs] if isinstance(node, ir.Clause) else tree.children(node)
+            if isinstance(node, ir.PatternVar) or any(id(part) in binds for part in below):
                 binds.add(id(node))
                 # a pattern is no computation that could be shared: each use of it binds anew
                 if reach.uses(node) > 1:
-                    twice.add(next(p.var for p in tree.postorder(node) if type(p) is PatternVar))
+                    twice.add(next(p.var for p in tree.postorder(node) if type(p) is ir.PatternVar))
     for variable, binder in binder_of.items():
         span = variable.span or binder.span
         if variable in twice:
@@ -187,7 +176,7 @@ def _variable_faults(
             )
     if closed:
         for node in nodes:
-            if isinstance(node, Var) and node not in binder_of:
+            if isinstance(node, ir.Var) and node not in binder_of:
                 yield Diagnostic(
                     f"unbound variable `%{node.name_hint}`{where}",
                     node.span,
@@ -197,26 +186,26 @@ def _variable_faults(
                 )
 
 
-def _name_of(binder: Syntax) -> str:
-    return {Function: "function", Let: "let"}.get(type(binder), "clause")
+def _name_of(binder: ir.Syntax) -> str:
+    return {ir.Function: "function", ir.Let: "let"}.get(type(binder), "clause")
 
 
 # --- type variables ----------------------------------------------------------------------------
 
 
 def _type_variable_faults(
-    nodes: list[Syntax], reach: Reach, closed: bool, where: str
+    nodes: list[ir.Syntax], reach: Reach, closed: bool, where: str
 ) -> Iterator[Diagnostic]:
     """A type variable is used inside a function that has it as a parameter.
 
     Several functions may share one, so each scope is asked what the scopes around it bind.
     """
     bound: dict[Scope, tuple[TypeVar, ...]] = {}
-    used: dict[Scope, dict[TypeVar, Syntax]] = {}
+    used: dict[Scope, dict[TypeVar, ir.Syntax]] = {}
     free_in: dict[Type, list[TypeVar]] = {}
     for node in nodes:
         scope = reach.home(node)
-        if isinstance(node, Function) and node.type_params:
+        if isinstance(node, ir.Function) and node.type_params:
             scope = reach.opened(node, "body")
             bound[scope] = node.type_params
         for ty in types_in(node):

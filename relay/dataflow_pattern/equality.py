@@ -9,26 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from relay import tree
+from relay.ir import expr as ir
 from relay.ir.attrs import Attrs
 from relay.ir.compare import data_key
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Constructor,
-    Function,
-    GlobalVar,
-    Match,
-    Op,
-    Syntax,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
 from relay.ir.variables import binders
 
 
 def same_expression(
-    a: Syntax, b: Syntax, is_new: Callable[[Syntax], bool] = lambda _: True
+    a: ir.Syntax, b: ir.Syntax, is_new: Callable[[ir.Syntax], bool] = lambda _: True
 ) -> bool:
     """Whether `a` and `b` are the same program up to the names of bound variables.
 
@@ -39,16 +27,16 @@ def same_expression(
         return True
     if type(a) is not type(b) or not _same_data(a, b):
         return False
-    partner: dict[int, Syntax] = {}
-    taken: dict[int, Syntax] = {}
-    pending: list[tuple[Syntax, Syntax]] = [(a, b)]
+    partner: dict[int, ir.Syntax] = {}
+    taken: dict[int, ir.Syntax] = {}
+    pending: list[tuple[ir.Syntax, ir.Syntax]] = [(a, b)]
     while pending:
         left, right = pending.pop()
-        if isinstance(left, Var) and id(left) in partner:
+        if isinstance(left, ir.Var) and id(left) in partner:
             if partner[id(left)] is not right:
                 return False
             continue
-        if is_atom(left):
+        if ir.is_atom(left):
             if not _same_atom(left, right):
                 return False
             continue
@@ -78,45 +66,45 @@ def same_expression(
     return True
 
 
-def _same_atom(left: Syntax, right: Syntax) -> bool:
+def _same_atom(left: ir.Syntax, right: ir.Syntax) -> bool:
     match left, right:
-        case Constant(), Constant():
+        case ir.Constant(), ir.Constant():
             return left is right or _same_constant(left, right)
-        case Op(), Op():
+        case ir.Op(), ir.Op():
             return left.name == right.name
-        case GlobalVar(), GlobalVar():
+        case ir.GlobalVar(), ir.GlobalVar():
             return left == right
-        case Constructor(), Constructor():
+        case ir.Constructor(), ir.Constructor():
             return left.name_hint == right.name_hint and left.belong_to == right.belong_to
     return left is right
 
 
-def _same_constant(left: Constant, right: Constant) -> bool:
+def _same_constant(left: ir.Constant, right: ir.Constant) -> bool:
     a, b = left.data, right.data
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     return a.array is b.array or a.array.tobytes() == b.array.tobytes()
 
 
-def _same_data(left: Syntax, right: Syntax) -> bool:
+def _same_data(left: ir.Syntax, right: ir.Syntax) -> bool:
     """Whether the nodes agree in what they hold besides their children."""
     match left, right:
-        case Call(), Call():
-            if is_atom(left.op) and not _same_atom(left.op, right.op):
+        case ir.Call(), ir.Call():
+            if ir.is_atom(left.op) and not _same_atom(left.op, right.op):
                 return False
             if left.attrs is not right.attrs and not _same_attrs(left.attrs, right.attrs):
                 return False
             return _compatible(left.type_args or None, right.type_args or None)
-        case Function(), Function():
+        case ir.Function(), ir.Function():
             if len(left.params) != len(right.params) or left.type_params != right.type_params:
                 return False
             if left.attrs != right.attrs or not _compatible(left.ret_type, right.ret_type):
                 return False
             pairs = zip(left.params, right.params, strict=True)
             return all(_compatible(x.type_annotation, y.type_annotation) for x, y in pairs)
-        case TupleGetItem(), TupleGetItem():
+        case ir.TupleGetItem(), ir.TupleGetItem():
             return left.index == right.index
-        case Match(), Match():
+        case ir.Match(), ir.Match():
             return left.complete == right.complete
     return True
 

@@ -32,72 +32,60 @@ from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.rewriter import DFPatternCallback, NodeMap, Rewriter
 from relay.errors import RelayError
 from relay.immutable import frozen
+from relay.ir import expr as ir
 from relay.ir.attrs import Attrs, DictAttrs
-from relay.ir.expr import (
-    Call,
-    Expr,
-    If,
-    Op,
-    Syntax,
-    TempExpr,
-    Tuple,
-    TupleGetItem,
-    as_expr,
-    get_op,
-    is_atom,
-)
 from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.tree import node
 
 
 @node
-class Hole(TempExpr):
+class Hole(ir.TempExpr):
     """Any expression, or any for which `where(expression)` holds."""
 
     name: str
-    where: Callable[[Expr], bool] | None = None
+    where: Callable[[ir.Expr], bool] | None = None
 
-    def realize(self) -> Expr:
+    def realize(self) -> ir.Expr:
         raise RelayError(f"hole `{self.name}` belongs to a rule, not to a program")
 
 
-def loosely(op: str | Op, *args: Expr, **attrs: Any) -> Call:
+def loosely(op: str | ir.Op, *args: ir.Expr, **attrs: Any) -> ir.Call:
     """A call of `op` for the left side of a rule in which only these attributes have to match."""
-    return Call(get_op(op) if isinstance(op, str) else op, args, DictAttrs(attrs))
+    return ir.Call(ir.get_op(op) if isinstance(op, str) else op, args, DictAttrs(attrs))
 
 
 class RuleMatch:
     """A match of the left side of a rule: `match["x"]` for a hole or `match[part]`."""
 
     def __init__(
-        self, patterns: Mapping[Any, DFPattern], post: Expr, node_map: NodeMap, found: Bindings
+        self, patterns: Mapping[Any, DFPattern], post: ir.Expr, node_map: NodeMap, found: Bindings
     ) -> None:
         self._patterns = patterns
         self._node_map = node_map
         self._found = found
         self.post = post
 
-    def __getitem__(self, part: str | Expr) -> Expr:
+    def __getitem__(self, part: str | ir.Expr) -> ir.Expr:
         """What the part is bound to, in the new program."""
         return self._node_map[self._pattern(part)][0]
 
-    def __contains__(self, part: str | Expr) -> bool:
+    def __contains__(self, part: str | ir.Expr) -> bool:
         """Whether the part is bound: `a * b` is not where `(a * b) / c` matched `a * (b / c)`."""
         return self._patterns.get(part) in self._node_map
 
-    def original(self, part: str | Expr) -> Expr:
+    def original(self, part: str | ir.Expr) -> ir.Expr:
         """What the part is bound to in the old program, where it is typed."""
         pattern = self._pattern(part)
         return next(expr for step, expr in self._found if step.pattern is pattern)
 
-    def _pattern(self, part: str | Expr) -> DFPattern:
+    def _pattern(self, part: str | ir.Expr) -> DFPattern:
         if part not in self:
             raise RelayError(f"{part!r} stands for nothing on the left side of the rule")
         return self._patterns[part]
 
 
-After = Expr | Callable[[RuleMatch], Expr | None]
+After = ir.Expr | Callable[[RuleMatch], ir.Expr | None]
 
 
 @frozen
@@ -109,27 +97,27 @@ class Rule:
     """
 
     name: str
-    before: Expr
+    before: ir.Expr
     after: After
     require_type: bool = field(default=False, kw_only=True)
     keep_shared: bool = field(default=False, kw_only=True)
     # the parts of `before`, and the names of its holes, with their patterns
     patterns: Mapping[Any, DFPattern] = field(init=False, repr=False, compare=False)
     # the parts of `before` that a template on the right side uses
-    used: tuple[Expr, ...] = field(default=(), init=False, repr=False, compare=False)
+    used: tuple[ir.Expr, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        before = as_expr(self.before)
+        before = ir.as_expr(self.before)
         if isinstance(before, Hole):
             raise RelayError(f"rule `{self.name}`: the left side must not be a bare hole")
         patterns = _patterns_of(self.name, before)
         object.__setattr__(self, "patterns", patterns)
-        if not callable(self.after) or isinstance(self.after, Expr):
+        if not callable(self.after) or isinstance(self.after, ir.Expr):
             after = _completed(self.name, self.after, patterns)
             used = tree.postorder(after, enter=lambda part: part not in patterns)
             object.__setattr__(self, "after", after)
             object.__setattr__(
-                self, "used", tuple(e for e in used if e in patterns and not is_atom(e))
+                self, "used", tuple(e for e in used if e in patterns and not ir.is_atom(e))
             )
 
     @property
@@ -137,9 +125,9 @@ class Rule:
         """The left side as a pattern."""
         return self.patterns[self.before]
 
-    def apply(self, match: RuleMatch) -> Expr | None:
+    def apply(self, match: RuleMatch) -> ir.Expr | None:
         """The right side for this match."""
-        if not isinstance(self.after, Expr):
+        if not isinstance(self.after, ir.Expr):
             return self.after(match)
         if any(part not in match for part in self.used):
             return None
@@ -148,13 +136,13 @@ class Rule:
 
 
 def apply_rules(
-    expr: Expr, rules: Iterable[Rule], rounds: int = 8, module: IRModule | None = None
-) -> Expr:
+    expr: ir.Expr, rules: Iterable[Rule], rounds: int = 8, module: IRModule | None = None
+) -> ir.Expr:
     """`expr` with the rules applied, in at most `rounds` rounds.
 
     The first rule that matches has precedence. `expr` itself is returned when none does.
     """
-    return Rewriter([_RuleCallback(rule) for rule in rules], module).run(as_expr(expr), rounds)
+    return Rewriter([_RuleCallback(rule) for rule in rules], module).run(ir.as_expr(expr), rounds)
 
 
 class _RuleCallback(DFPatternCallback):
@@ -165,7 +153,7 @@ class _RuleCallback(DFPatternCallback):
         self.rule = rule
         self.pattern = rule.pattern
 
-    def on_match(self, pre: Expr, post: Expr, node_map: NodeMap, found: Bindings) -> Expr:
+    def on_match(self, pre: ir.Expr, post: ir.Expr, node_map: NodeMap, found: Bindings) -> ir.Expr:
         result = self.rule.apply(RuleMatch(self.rule.patterns, post, node_map, found))
         return post if result is None else result
 
@@ -173,7 +161,7 @@ class _RuleCallback(DFPatternCallback):
 # --- from expressions to patterns --------------------------------------------------------------
 
 
-def _patterns_of(rule: str, before: Expr) -> dict[Any, DFPattern]:
+def _patterns_of(rule: str, before: ir.Expr) -> dict[Any, DFPattern]:
     """A pattern for every part of `before`; holes also by name."""
     found: dict[Any, DFPattern] = {}
     for part in tree.postorder(before):
@@ -188,38 +176,38 @@ def _patterns_of(rule: str, before: Expr) -> dict[Any, DFPattern]:
     return found
 
 
-def _pattern_of(rule: str, part: Syntax, found: Mapping[Any, DFPattern]) -> DFPattern:
+def _pattern_of(rule: str, part: ir.Syntax, found: Mapping[Any, DFPattern]) -> DFPattern:
     match part:
         case Hole(where=None):
             return p.wildcard()
         case Hole(where=condition) if condition is not None:
             return p.wildcard().where(condition)
-        case Call(op=op, args=args, attrs=attrs):
+        case ir.Call(op=op, args=args, attrs=attrs):
             call = p.CallPattern(found[op], tuple(found[a] for a in args))
             wanted = dict(attrs.items()) if isinstance(attrs, Attrs | DictAttrs) else {}
             return call.has_attr(wanted) if wanted else call
-        case Tuple(fields=fields):
+        case ir.Tuple(fields=fields):
             return p.is_tuple(found[f] for f in fields)
-        case TupleGetItem(tuple_value=value, index=index):
+        case ir.TupleGetItem(tuple_value=value, index=index):
             return p.is_tuple_get_item(found[value], index)
-        case If(cond=cond, true_branch=true_branch, false_branch=false_branch):
+        case ir.If(cond=cond, true_branch=true_branch, false_branch=false_branch):
             return p.is_if(found[cond], found[true_branch], found[false_branch])
-        case Expr() if is_atom(part):
+        case ir.Expr() if ir.is_atom(part):
             return p.is_expr(part)
     raise RelayError(f"rule `{rule}`: the left side must not contain a {type(part).__name__}")
 
 
-def _completed(rule: str, after: Any, patterns: Mapping[Any, DFPattern]) -> Expr:
+def _completed(rule: str, after: Any, patterns: Mapping[Any, DFPattern]) -> ir.Expr:
     """The right side, with the defaults of attributes filled in."""
 
-    def visit(_: Syntax, part: Syntax) -> Syntax:
+    def visit(_: ir.Syntax, part: ir.Syntax) -> ir.Syntax:
         if isinstance(part, Hole):
             raise RelayError(f"rule `{rule}`: hole `{part.name}` is not on the left side")
-        if isinstance(part, Call) and isinstance(part.op, OpDef):
+        if isinstance(part, ir.Call) and isinstance(part.op, OpDef):
             given = part.attrs
             if part.op.attrs is not None and not isinstance(given, Attrs):
                 return tree.replace(part, attrs=part.op.make_attrs(dict(given or {})))
         return part
 
-    kept = {part: part for part in patterns if isinstance(part, Expr)}
-    return tree.transform(as_expr(after), visit, kept)
+    kept = {part: part for part in patterns if isinstance(part, ir.Expr)}
+    return tree.transform(ir.as_expr(after), visit, kept)

@@ -37,30 +37,7 @@ from relay.interpreter.values import (
     describe,
     to_value,
 )
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    Op,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-    as_expr,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.nd import NDArray
@@ -73,9 +50,9 @@ DEPTH: Final = 1 << 20  # a stack of so many expressions takes about a gigabyte
 
 
 def evaluate(
-    expr: Expr,
+    expr: ir.Expr,
     module: IRModule | None = None,
-    bindings: Mapping[Var, Any] | None = None,
+    bindings: Mapping[ir.Var, Any] | None = None,
     *,
     depth: int | None = DEPTH,
 ) -> Value:
@@ -83,7 +60,7 @@ def evaluate(
 
     `depth` is the maximal depth of the stack of expressions; None: as much as memory allows.
     """
-    expr = as_expr(expr)
+    expr = ir.as_expr(expr)
     stack = Stack(depth)
     frame = Program(IRModule() if module is None else module).outermost(expr, stack)
     for variable, given in (bindings or {}).items():
@@ -98,30 +75,30 @@ def evaluate(
 
 def call(function: Value, args: Sequence[Any], *, depth: int | None = DEPTH) -> Value:
     """The result of calling a closure, an operator or a constructor."""
-    callee, variables = Var("f"), tuple(Var(f"x{i}") for i in range(len(args)))
+    callee, variables = ir.Var("f"), tuple(ir.Var(f"x{i}") for i in range(len(args)))
     given = dict(zip(variables, args, strict=True))
-    return evaluate(Call(callee, variables), bindings={callee: function, **given}, depth=depth)
+    return evaluate(ir.Call(callee, variables), bindings={callee: function, **given}, depth=depth)
 
 
 # --- expressions ---------------------------------------------------------------------------------
 
 
-def _evaluate(e: Expr, frame: Frame) -> Evaluation:
+def _evaluate(e: ir.Expr, frame: Frame) -> Evaluation:
     if frame.scopes.is_shared(e):
         return _once(e, frame.home(e), frame.stack)
     return _compute(e, frame)
 
 
-def _once(e: Expr, home: Frame, stack: Stack) -> Evaluation:
+def _once(e: ir.Expr, home: Frame, stack: Stack) -> Evaluation:
     if e not in home.values:
         home.stack = stack  # a closure from one evaluation may be called in another
         home.values[e] = yield _compute(e, home)
     return home.values[e]
 
 
-def _compute(e: Expr, frame: Frame) -> Evaluation:
+def _compute(e: ir.Expr, frame: Frame) -> Evaluation:
     match e:
-        case Call():
+        case ir.Call():
             values = []
             for part in (e.op, *e.args):
                 # most parts are atoms, which need no steps: this saves a third of the time
@@ -129,17 +106,17 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
                     value = yield _evaluate(part, frame)
                 values.append(value)
             return _apply(values[0], values[1:], e, frame)
-        case Function():
+        case ir.Function():
             return Closure(e, frame)
-        case Let() if e.body is e.variable and _is_only_a_name(e):
+        case ir.Let() if e.body is e.variable and _is_only_a_name(e):
             return _evaluate(e.value, frame)
-        case Let():
+        case ir.Let():
             _bind(e.variable, (yield _evaluate(e.value, frame)), frame)
             return _evaluate(e.body, frame)
-        case If():
+        case ir.If():
             condition = yield _evaluate(e.cond, frame)
             return _evaluate(e.true_branch if _is_true(condition, e) else e.false_branch, frame)
-        case Match():
+        case ir.Match():
             data = yield _evaluate(e.data, frame)
             for clause in e.clauses:
                 if (variables := matches(clause.lhs, data)) is not None:
@@ -149,23 +126,23 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
             raise EvaluationError(
                 Diagnostic("no clause of this match fits", e.span, found=describe(data))
             )
-        case Tuple():
+        case ir.Tuple():
             return TupleValue((yield tree.gather(_evaluate(field, frame) for field in e.fields)))
-        case TupleGetItem():
+        case ir.TupleGetItem():
             value = yield _evaluate(e.tuple_value, frame)
             if isinstance(value, TupleValue) and 0 <= e.index < len(value):
                 return value[e.index]
             raise EvaluationError(
                 Diagnostic(f"there is no field {e.index}", e.span, "a tuple", describe(value))
             )
-        case RefCreate():
+        case ir.RefCreate():
             return RefValue((yield _evaluate(e.value, frame)))
-        case RefRead():
+        case ir.RefRead():
             value = _cell((yield _evaluate(e.ref, frame)), e).value
             if e.ty is not None:
                 check(value, e.ty, frame.extents, "what the reference holds", e.span)
             return value
-        case RefWrite():
+        case ir.RefWrite():
             cell = _cell((yield _evaluate(e.ref, frame)), e)
             cell.value = yield _evaluate(e.value, frame)
             return UNIT
@@ -174,65 +151,65 @@ def _compute(e: Expr, frame: Frame) -> Evaluation:
     raise EvaluationError(Diagnostic(f"a {type(e).__name__} has no value", e.span))
 
 
-def _atom(e: Expr, frame: Frame) -> Value | None:
+def _atom(e: ir.Expr, frame: Frame) -> Value | None:
     """The value of an expression without parts; None for all others."""
     match e:
-        case Var():
+        case ir.Var():
             return frame.lookup(e)
-        case Constant():
+        case ir.Constant():
             return e.data
-        case GlobalVar():
+        case ir.GlobalVar():
             return frame.program.closure(e, frame.stack)
-        case Op() | Constructor():
+        case ir.Op() | ir.Constructor():
             return e
     return None
 
 
-def _is_only_a_name(e: Let) -> bool:
+def _is_only_a_name(e: ir.Let) -> bool:
     """Whether `let %x = v; %x` is `v`, so that a call in it is in tail position.
 
     It is not if the annotation differs from the type of `v`, or if `v` is a function, which may be
     recursive.
     """
     promised = e.variable.type_annotation
-    return (promised is None or promised == e.value.ty) and not isinstance(e.value, Function)
+    return (promised is None or promised == e.value.ty) and not isinstance(e.value, ir.Function)
 
 
-def _bind(variable: Var, value: Value, frame: Frame) -> None:
+def _bind(variable: ir.Var, value: Value, frame: Frame) -> None:
     if (promised := variable.type_annotation) is not None:
         check(value, promised, frame.extents, f"`%{variable.name_hint}`", variable.span)
     frame.values[variable] = value
 
 
-def _is_true(condition: Value, e: If) -> bool:
+def _is_true(condition: Value, e: ir.If) -> bool:
     if isinstance(condition, NDArray) and condition.shape == () and condition.dtype == "bool":
         return bool(condition)
     message = "the condition is not a truth value"
     raise EvaluationError(Diagnostic(message, e.span, "Tensor[(), bool]", describe(condition)))
 
 
-def _cell(value: Value, e: RefRead | RefWrite) -> RefValue:
+def _cell(value: Value, e: ir.RefRead | ir.RefWrite) -> RefValue:
     if isinstance(value, RefValue):
         return value
     message = "only a reference can be read or written"
     raise EvaluationError(Diagnostic(message, e.span, "a reference", describe(value)))
 
 
-def matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
+def matches(pattern: ir.Pattern, data: Value) -> dict[ir.Var, Value] | None:
     """The values of the variables in `pattern` when it matches `data`; else None."""
-    found: dict[Var, Value] = {}
+    found: dict[ir.Var, Value] = {}
     pending = [(pattern, data)]
     while pending:
         match pending.pop():
-            case PatternWildcard(), _:
+            case ir.PatternWildcard(), _:
                 pass
-            case PatternVar(var=variable), value:
+            case ir.PatternVar(var=variable), value:
                 found[variable] = value
-            case PatternConstructor() as p, ConstructorValue() as v:
+            case ir.PatternConstructor() as p, ConstructorValue() as v:
                 if not v.is_built_by(p.constructor) or len(p.patterns) != len(v.fields):
                     return None
                 pending.extend(zip(p.patterns, v.fields, strict=True))
-            case PatternTuple() as p, TupleValue() as v:
+            case ir.PatternTuple() as p, TupleValue() as v:
                 if len(p.patterns) != len(v):
                     return None
                 pending.extend(zip(p.patterns, v.fields, strict=True))
@@ -244,7 +221,7 @@ def matches(pattern: Pattern, data: Value) -> dict[Var, Value] | None:
 # --- calls ---------------------------------------------------------------------------------------
 
 
-def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | Evaluation:
+def _apply(callee: Value, args: list[Value], e: ir.Call, frame: Frame) -> Value | Evaluation:
     match callee:
         case Closure():
             _expect_arguments(callee.name, len(callee.function.params), args, e)
@@ -258,7 +235,7 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
             if e.ty is not None:
                 check(result, e.ty, frame.extents, f"the result of `{callee.name}`", e.span)
             return result
-        case Constructor():
+        case ir.Constructor():
             _expect_arguments(f"`{callee.name_hint}`", len(callee.inputs), args, e)
             for index, (value, promised) in enumerate(zip(args, callee.inputs, strict=True)):
                 check(value, promised, {}, f"field {index} of `{callee.name_hint}`", e.span)
@@ -268,33 +245,33 @@ def _apply(callee: Value, args: list[Value], e: Call, frame: Frame) -> Value | E
     )
 
 
-def _is_proven(e: Call) -> bool:
+def _is_proven(e: ir.Call) -> bool:
     """Whether inference knew every extent of the arguments, so that none has to be checked."""
     return e.ty is not None and all(a.ty is not None and not a.ty.occurs for a in e.args)
 
 
-def _act(op: OpDef, args: list[Value], e: Call, frame: Frame) -> Evaluation:
+def _act(op: OpDef, args: list[Value], e: ir.Call, frame: Frame) -> Evaluation:
     """An operator on values; functions that it calls do not see the attributes of `e`."""
-    plain = Call(e.op, e.args, span=e.span)
+    plain = ir.Call(e.op, e.args, span=e.span)
     result = yield act(op, args, e.attrs, e.span, lambda f, given: _apply(f, given, plain, frame))
     if e.ty is not None:
         check(result, e.ty, frame.extents, f"the result of `{op.name}`", e.span)
     return result
 
 
-def _expect_arguments(callee: str, count: int, args: list[Value], e: Call) -> None:
+def _expect_arguments(callee: str, count: int, args: list[Value], e: ir.Call) -> None:
     if len(args) != count:
         message = f"wrong number of arguments for {callee}"
         raise EvaluationError(Diagnostic(message, e.span, str(count), str(len(args))))
 
 
-def _enter(closure: Closure, args: list[Value], e: Call, stack: Stack) -> Evaluation:
+def _enter(closure: Closure, args: list[Value], e: ir.Call, stack: Stack) -> Evaluation:
     if len(stack.waiting) > stack.limit:
         raise _too_deep(closure, e, stack.limit)
     function, around = closure.function, closure.frame
     extents = bind_extents(function.params, args, around.extents, closure.name, e.span)
     scope = around.scopes.opened(function, "body")
-    values: dict[Expr, Value] = dict(zip(function.params, args, strict=True))
+    values: dict[ir.Expr, Value] = dict(zip(function.params, args, strict=True))
     frame = Frame(around.program, around.scopes, scope, around, values, extents, stack)
     promised, inferred = function.ret_type, function.body.ty
     if promised is None or inferred is None or promised == inferred:
@@ -302,7 +279,7 @@ def _enter(closure: Closure, args: list[Value], e: Call, stack: Stack) -> Evalua
     return _keep(promised, closure, frame)
 
 
-def _too_deep(closure: Closure, e: Call, limit: int) -> EvaluationError:
+def _too_deep(closure: Closure, e: ir.Call, limit: int) -> EvaluationError:
     return EvaluationError(
         Diagnostic(
             f"{closure.name} recurses deeper than its stack",

@@ -20,25 +20,10 @@ import numpy as np
 
 from relay import nd, tree
 from relay.ir import dims
+from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.attrs import Attrs, DictAttrs
 from relay.ir.dims import Dim
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constant,
-    Constructor,
-    Function,
-    GlobalVar,
-    Match,
-    Op,
-    Pattern,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, Occurs, TensorType, Type, TypeVar, substitute
 from relay.ir.variables import binders
@@ -46,7 +31,7 @@ from relay.ir.variables import binders
 # Floats among attributes that differ by less count as equal.
 NEAR: Final = 1e-9
 
-Comparable = IRModule | Syntax | Type | nd.NDArray | Attrs | DictAttrs
+Comparable = IRModule | ir.Syntax | Type | nd.NDArray | Attrs | DictAttrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +53,7 @@ class _Canonical:
         self.atoms: dict[int, tuple[Any, ...]] = {}  # the result of `atom`, by identity
         self.variables = 0
         self.type_variables: dict[TypeVar, TypeVar] = {}
-        self.bound: set[Var] = set()
+        self.bound: set[ir.Var] = set()
 
     def entries(self, item: Comparable, where: str) -> Iterator[Entry]:
         match item:
@@ -78,7 +63,7 @@ class _Canonical:
                 yield Entry(self.definition_key(item), item, where)
             case Type():
                 yield Entry((self.type_key(item),), item, where)
-            case Syntax():
+            case ir.Syntax():
                 yield from self.program(item, where)
             case _:
                 yield Entry((data_key(item),), item, where)
@@ -103,20 +88,22 @@ class _Canonical:
         )
         return ("type", definition.header.name_hint, definition.extern, params, constructors)
 
-    def program(self, root: Syntax, where: str) -> Iterator[Entry]:
+    def program(self, root: ir.Syntax, where: str) -> Iterator[Entry]:
         for node in tree.postorder(root):
             self.bound.update(binders(node))
-            if isinstance(node, Function):
+            if isinstance(node, ir.Function):
                 # parameters are numbered in their own order, before types mention them
                 for param in node.type_params:
                     self.bind_type(param)
         syntax: dict[tuple[Any, ...], int] = {}
         for node in tree.postorder(root):
-            if is_atom(node):
+            if ir.is_atom(node):
                 continue
             below = tuple(self.reference(child) for child in tree.children(node))
             key = (type(node).__name__, *self.own_data(node), below)
-            if isinstance(node, Pattern | Clause) or (isinstance(node, Tuple) and not node.fields):
+            if isinstance(node, ir.Pattern | ir.Clause) or (
+                isinstance(node, ir.Tuple) and not node.fields
+            ):
                 # they compute nothing, so sharing makes no difference
                 if key in syntax:
                     self.positions[id(node)] = syntax[key]
@@ -127,47 +114,47 @@ class _Canonical:
             yield Entry(key, node, where)
         yield Entry(("result", self.reference(root)), root, where)
 
-    def reference(self, node: Syntax) -> Any:
+    def reference(self, node: ir.Syntax) -> Any:
         """How a parent names a child: atoms by what they are, computations by their position."""
-        if not is_atom(node):
+        if not ir.is_atom(node):
             return self.positions[id(node)]
         if (known := self.atoms.get(id(node))) is None:
             known = self.atoms[id(node)] = self.atom(node)
         return known
 
-    def atom(self, node: Syntax) -> tuple[Any, ...]:
+    def atom(self, node: ir.Syntax) -> tuple[Any, ...]:
         match node:
-            case Var():
+            case ir.Var():
                 if node not in self.bound and not self.map_free_vars:
                     return ("free variable", node.name_hint, id(node))
                 self.variables += 1
                 return ("variable", self.variables, self.type_key(node.type_annotation))
-            case GlobalVar():
+            case ir.GlobalVar():
                 return ("global", node.name_hint)
-            case Op():
+            case ir.Op():
                 return ("operator", node.name)
-            case Constructor():
+            case ir.Constructor():
                 return ("constructor", node.name_hint, node.belong_to.name_hint)
-            case Constant():
+            case ir.Constant():
                 return ("constant", *data_key(node.data))
         raise AssertionError(f"{type(node).__name__} is no atom")
 
-    def own_data(self, node: Syntax) -> tuple[tuple[str, Any], ...]:
+    def own_data(self, node: ir.Syntax) -> tuple[tuple[str, Any], ...]:
         """What a node holds besides its children."""
         match node:
-            case Call():
+            case ir.Call():
                 type_args = tuple(map(self.type_key, node.type_args))
                 return (("attributes", data_key(node.attrs)), ("type arguments", type_args))
-            case Function():
+            case ir.Function():
                 return (
                     ("number of parameters", len(node.params)),
                     ("type parameters", tuple(map(self.type_key, node.type_params))),
                     ("result type", self.type_key(node.ret_type)),
                     ("attributes", data_key(node.attrs)),
                 )
-            case TupleGetItem():
+            case ir.TupleGetItem():
                 return (("index", node.index),)
-            case Match():
+            case ir.Match():
                 return (("completeness", node.complete),)
         return ()
 
@@ -311,12 +298,12 @@ def _explain(x: Entry | None, y: Entry | None) -> str:
         return "one side ends before the other"
     if x.key[0] != y.key[0]:
         return f"{x.key[0]} differs from {y.key[0]}"
-    if not isinstance(x.node, Syntax) or x.key[0] == "result":
+    if not isinstance(x.node, ir.Syntax) or x.key[0] == "result":
         return f"{type(x.node).__name__} differs"
     what = _name(x.node)
     *data, below = x.key[1:]
     *other_data, beside = y.key[1:]
-    if isinstance(x.node, Call) and below[0] != beside[0]:
+    if isinstance(x.node, ir.Call) and below[0] != beside[0]:
         return f"calls of {_reference(below[0])} and {_reference(beside[0])}"
     for (name, mine), (_, other) in zip(data, other_data, strict=True):
         if not _same(mine, other):
@@ -326,7 +313,7 @@ def _explain(x: Entry | None, y: Entry | None) -> str:
     index = next(
         i for i, (mine, other) in enumerate(zip(below, beside, strict=True)) if mine != other
     )
-    part = f"argument {index - 1}" if isinstance(x.node, Call) else f"part {index}"
+    part = f"argument {index - 1}" if isinstance(x.node, ir.Call) else f"part {index}"
     return f"{part} of {what} differs: {_contrast(below[index], beside[index])}"
 
 
@@ -357,11 +344,15 @@ def _reference(reference: Any) -> str:
     return f"{kind} `{rest[0]}`" if named else f"a {kind}"
 
 
-def _name(node: Syntax) -> str:
-    if not isinstance(node, Call):
+def _name(node: ir.Syntax) -> str:
+    if not isinstance(node, ir.Call):
         return f"a {type(node).__name__}"
     op = node.op
-    return f"a call to `{op.name}`" if isinstance(op, Op | GlobalVar | Constructor) else "a call"
+    return (
+        f"a call to `{op.name}`"
+        if isinstance(op, ir.Op | ir.GlobalVar | ir.Constructor)
+        else "a call"
+    )
 
 
 def _brief(entry: Entry | None) -> str:

@@ -18,33 +18,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from relay import tree
+from relay.ir import expr as ir
 from relay.ir.attr_text import attribute, call_attributes, value_text
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    Op,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
 from relay.ir.layout import DEDENT, INDENT, NEWLINE, Binding, Block, Else, Short, Text, render
 from relay.ir.literals import SPECIAL, scalar_text
 from relay.ir.metadata import MetadataWriter
@@ -71,8 +46,8 @@ MAX_ANNOTATION: Final = 10_000
 # constructor has its name, `constructor(Nil)` a constructor that is not called.
 RESERVED: Final = KEYWORDS | SPECIAL.keys() | {"operator", "constructor", "meta"}
 
-Printable = IRModule | Syntax | Type
-Annotate = Callable[[Expr], str]
+Printable = IRModule | ir.Syntax | Type
+Annotate = Callable[[ir.Expr], str]
 
 
 def astext(node: Printable, show_meta_data: bool = True, annotate: Annotate | None = None) -> str:
@@ -82,14 +57,14 @@ def astext(node: Printable, show_meta_data: bool = True, annotate: Annotate | No
     """
     if isinstance(node, Type):
         return type_text(node)
-    if not isinstance(node, IRModule | Syntax):
+    if not isinstance(node, IRModule | ir.Syntax):
         raise TypeError(f"modules, programs and types have a text form, not {type(node).__name__}")
     metadata = MetadataWriter()
     if isinstance(node, IRModule):
         body = HEADER + _module_text(node, metadata, annotate)
     else:
         body = _item_text(node, metadata, annotate) + "\n"
-        if show_meta_data and isinstance(node, Expr):
+        if show_meta_data and isinstance(node, ir.Expr):
             body = HEADER + body
     if not show_meta_data:
         return body if isinstance(node, IRModule) else body.rstrip("\n")
@@ -118,14 +93,14 @@ def _module_text(module: IRModule, metadata: MetadataWriter, annotate: Annotate 
     return head + "\n\n".join(parts) + ("\n" if parts else "")
 
 
-def _item_text(node: Syntax, metadata: MetadataWriter, annotate: Annotate | None) -> str:
+def _item_text(node: ir.Syntax, metadata: MetadataWriter, annotate: Annotate | None) -> str:
     printer = _Printer(node, metadata, annotate)
     match node:
-        case Pattern():
+        case ir.Pattern():
             return printer.pattern(node)
-        case Clause():
+        case ir.Clause():
             return printer.clause(node)
-        case Expr():
+        case ir.Expr():
             return printer.expression(node)
     raise TypeError(f"a {type(node).__name__} is neither a pattern, a clause nor an expression")
 
@@ -135,7 +110,7 @@ class _Printer:
 
     def __init__(
         self,
-        root: Syntax,
+        root: ir.Syntax,
         metadata: MetadataWriter,
         annotate: Annotate | None,
         constructors: Collection[str] = (),
@@ -151,12 +126,12 @@ class _Printer:
         # How many shared expressions are being written for each scope; and the variables of lets
         # whose values are, with the home of the let and how many those were when it began.
         self.hoisting: Counter[Scope] = Counter()
-        self.unbound: dict[Var, tuple[Scope, int]] = {}
-        variables: list[Var] = []
-        bound: set[Var] = set()
+        self.unbound: dict[ir.Var, tuple[Scope, int]] = {}
+        variables: list[ir.Var] = []
+        bound: set[ir.Var] = set()
         self.is_generic = False  # whether a type variable is written somewhere
         for node in tree.postorder(root):
-            if isinstance(node, Var):
+            if isinstance(node, ir.Var):
                 variables.append(node)
             bound.update(binders(node))
             self.is_generic |= any(ty.occurs & Occurs.VARIABLE for ty in types_in(node))
@@ -165,11 +140,11 @@ class _Printer:
 
     # --- whole items
 
-    def definition(self, name: str, function: Function) -> str:
+    def definition(self, name: str, function: ir.Function) -> str:
         """`def @name(…) { … }`"""
         return render(tree.run(self.function(function, f"def @{spell(name, ())}")))
 
-    def expression(self, expr: Expr) -> str:
+    def expression(self, expr: ir.Expr) -> str:
         """Declarations of what is free in `expr`, then its lines."""
         block = self.blocks[self.scopes.root] = Block()
         for variable in free_type_vars(expr) if self.is_generic else ():
@@ -179,17 +154,17 @@ class _Printer:
         tree.run(self.fill(expr, block))
         return render(list(block.lines())[1:])
 
-    def clause(self, clause: Clause) -> str:
+    def clause(self, clause: ir.Clause) -> str:
         return render(tree.run(self._clause(clause)))
 
     # --- expressions
 
-    def fill(self, expr: Expr, block: Block, is_bound: bool = False) -> Steps[None]:
+    def fill(self, expr: ir.Expr, block: Block, is_bound: bool = False) -> Steps[None]:
         """Write `expr` as the rest of `block`: a let goes on in the same block.
 
         `is_bound`: the block is what a shared let is bound to, so that let is written here.
         """
-        while isinstance(expr, Let) and (is_bound or not self.scopes.is_shared(expr)):
+        while isinstance(expr, ir.Let) and (is_bound or not self.scopes.is_shared(expr)):
             is_bound = False
             home = self.scopes.home(expr)
             self.unbound[expr.variable] = (home, self.hoisting[home])
@@ -206,18 +181,18 @@ class _Printer:
             expr = expr.body
         block.result = yield self.value(expr, block)
         if not self.scopes.is_shared(expr):
-            block.is_if = isinstance(expr, If)
+            block.is_if = isinstance(expr, ir.If)
             block.comment = self.comment(expr)
 
-    def value(self, expr: Expr, block: Block) -> Steps[Text]:
+    def value(self, expr: ir.Expr, block: Block) -> Steps[Text]:
         """`expr` as it stands to the right of `=` or as a result."""
-        if is_atom(expr) or self.scopes.is_shared(expr):
+        if ir.is_atom(expr) or self.scopes.is_shared(expr):
             return self.argument(expr, block)
         return self.computation(expr, block)
 
-    def argument(self, expr: Expr, block: Block) -> Steps[Text]:
+    def argument(self, expr: ir.Expr, block: Block) -> Steps[Text]:
         """`expr` as it stands inside another expression: an atom, or bound on a line before."""
-        if is_atom(expr):
+        if ir.is_atom(expr):
             return self.atom(expr)
         shared = self.scopes.is_shared(expr)
         if shared:
@@ -229,7 +204,7 @@ class _Printer:
         text: Text = yield self.computation(expr, block)
         if shared:
             self.hoisting[home] -= 1
-        if not shared and (isinstance(expr, TupleGetItem) or _is_bare(expr)):
+        if not shared and (isinstance(expr, ir.TupleGetItem) or _is_bare(expr)):
             return [text, self.annotation(expr)] if self.annotate else text
         binding = Binding()
         if shared:
@@ -237,7 +212,7 @@ class _Printer:
         block.add(binding, " = ", text, self.comment(expr))
         return binding
 
-    def declare_ahead(self, variable: Var) -> None:
+    def declare_ahead(self, variable: ir.Var) -> None:
         """Declare the variable of an unfinished let where a line before it uses the variable: a
         recursive function shares an expression with what follows."""
         home, before = self.unbound[variable]
@@ -245,64 +220,64 @@ class _Printer:
             del self.unbound[variable]
             self.blocks[home].add("let ", self.declaration(variable))
 
-    def arguments(self, exprs: Iterable[Expr], block: Block) -> Steps[list[Text]]:
+    def arguments(self, exprs: Iterable[ir.Expr], block: Block) -> Steps[list[Text]]:
         """`a, b, …`"""
         texts: list[Text] = []
         for expr in exprs:
             if texts:
                 texts.append(", ")
-            if is_atom(expr):
+            if ir.is_atom(expr):
                 texts.append(self.atom(expr))
             else:
                 texts.append((yield self.argument(expr, block)))
         return texts
 
-    def computation(self, expr: Expr, block: Block) -> Steps[Text]:
+    def computation(self, expr: ir.Expr, block: Block) -> Steps[Text]:
         """`expr` itself, over its arguments."""
         match expr:
-            case Call():
+            case ir.Call():
                 return self.call(expr, block)  # type: ignore[return-value]
-            case Function():
+            case ir.Function():
                 return self.function(expr, "fn ")  # type: ignore[return-value]
-            case Let():
+            case ir.Let():
                 inner = Block()
                 yield self.fill(expr, inner, is_bound=True)
                 return inner
-            case If():
+            case ir.If():
                 cond = yield self.argument(expr.cond, block)
                 then = yield self.branch(expr, "true_branch", expr.true_branch)
                 other = yield self.branch(expr, "false_branch", expr.false_branch)
                 return ["if (", cond, ") ", then, " else ", Else(other)]
-            case Match():
+            case ir.Match():
                 data = yield self.argument(expr.data, block)
                 clauses: list[Text] = []
                 for clause in expr.clauses:
                     clauses += (NEWLINE, (yield self._clause(clause)), ",")
                 head = "match (" if expr.complete else "match? ("
                 return [head, data, ") {", INDENT, *clauses, DEDENT, NEWLINE, "}"]
-            case Tuple(fields=fields):
+            case ir.Tuple(fields=fields):
                 parts = yield self.arguments(fields, block)
                 return ["(", *parts, ",)" if len(fields) == 1 else ")"]
-            case TupleGetItem():
+            case ir.TupleGetItem():
                 whole = yield self.argument(expr.tuple_value, block)
-                if isinstance(expr.tuple_value, Constant):
+                if isinstance(expr.tuple_value, ir.Constant):
                     whole = ["(", whole, ")"]  # or `1.0` would be a number
                 return [whole, f".{expr.index}"]
-            case RefCreate():
+            case ir.RefCreate():
                 return ["ref(", (yield self.argument(expr.value, block)), ")"]
-            case RefRead():
+            case ir.RefRead():
                 return ["ref_read(", (yield self.argument(expr.ref, block)), ")"]
-            case RefWrite():
+            case ir.RefWrite():
                 parts = yield self.arguments((expr.ref, expr.value), block)
                 return ["ref_write(", *parts, ")"]
         # an expression that a pass made for itself
-        below = [child for child in tree.children(expr) if isinstance(child, Expr)]
+        below = [child for child in tree.children(expr) if isinstance(child, ir.Expr)]
         parts = yield self.arguments(below, block)
         return [type(expr).__name__, "(", *parts, ")"]
 
-    def call(self, call: Call, block: Block) -> Steps[Text]:
+    def call(self, call: ir.Call, block: Block) -> Steps[Text]:
         callee: Text = ""
-        if isinstance(call.op, Constructor):
+        if isinstance(call.op, ir.Constructor):
             callee = spell(call.op.name_hint, RESERVED)
         else:
             callee = yield self.argument(call.op, block)
@@ -317,7 +292,7 @@ class _Printer:
             return callee
         return [callee, "(", *parts, ")"]
 
-    def needs_type_args(self, call: Call) -> bool:
+    def needs_type_args(self, call: ir.Call) -> bool:
         """Whether the type arguments have to be written: inference finds those of a typed call if
         the parameters of the function mention them."""
         if not call.type_args:
@@ -329,13 +304,13 @@ class _Printer:
             self.determined[callee] = _determined_by_arguments(callee)
         return not self.determined[callee]
 
-    def branch(self, owner: Syntax, field: str, expr: Expr) -> Steps[Block]:
+    def branch(self, owner: ir.Syntax, field: str, expr: ir.Expr) -> Steps[Block]:
         """A block of its own for one part of `owner`."""
         block = self.blocks[self.scopes.opened(owner, field)] = Block()
         yield self.fill(expr, block)
         return block
 
-    def function(self, function: Function, head: str) -> Steps[Text]:
+    def function(self, function: ir.Function, head: str) -> Steps[Text]:
         head += self.types.parameters(function.type_params)
         params = [self.declaration(p) for p in function.params]
         params += [attribute(k, v, self.metadata) for k, v in function.attrs.items()]
@@ -348,32 +323,32 @@ class _Printer:
             lines += (NEWLINE, param, ",")
         return [head, "(", INDENT, *lines, DEDENT, NEWLINE, ")", result, body]
 
-    def _clause(self, clause: Clause) -> Steps[Text]:
+    def _clause(self, clause: ir.Clause) -> Steps[Text]:
         pattern = self.pattern(clause.lhs)
         body = yield self.branch(clause, "rhs", clause.rhs)
         return [pattern, " => ", Short(body)]
 
     # --- what needs no line of its own
 
-    def atom(self, expr: Expr) -> str:
+    def atom(self, expr: ir.Expr) -> str:
         match expr:
-            case Var():
+            case ir.Var():
                 if expr in self.unbound:
                     self.declare_ahead(expr)
                 return f"%{self.names[expr]}"
-            case GlobalVar():
+            case ir.GlobalVar():
                 return f"@{spell(expr.name_hint, ())}"
-            case Constant():
+            case ir.Constant():
                 return self.constant(expr)
-            case Op():
+            case ir.Op():
                 name = spell(expr.name, RESERVED)
                 return f"operator({name})" if expr.name in self.constructors else name
-            case Constructor():
+            case ir.Constructor():
                 name = spell(expr.name_hint, RESERVED)
                 return name if expr.inputs else f"constructor({name})"
         raise TypeError(f"a {type(expr).__name__} is not an atom")
 
-    def constant(self, constant: Constant) -> str:
+    def constant(self, constant: ir.Constant) -> str:
         array = constant.data.array
         text = None if array.shape else scalar_text(array)
         if text is not None:
@@ -381,7 +356,7 @@ class _Printer:
         ty = _comment(f"ty={self.types.text(constant.tensor_type)}")
         return self.metadata.reference(constant) + ty + self.annotation(constant)
 
-    def declaration(self, variable: Var, annotated: bool = True) -> str:
+    def declaration(self, variable: ir.Var, annotated: bool = True) -> str:
         """`%x: T`"""
         name = f"%{self.names[variable]}"
         annotation = variable.type_annotation
@@ -389,32 +364,32 @@ class _Printer:
             return name
         return f"{name}: {self.types.text(annotation)}"
 
-    def needs_annotation(self, let: Let) -> bool:
+    def needs_annotation(self, let: ir.Let) -> bool:
         """Whether the type annotation of a let has to be written: not where the value is an
         annotated function, nor where it is too long and inference finds it again."""
         annotation, value = let.variable.type_annotation, let.value
         if annotation is None or value.ty is None or value.ty != annotation:
             return annotation is not None
-        if isinstance(value, Function) and value.declared_type is not None:
+        if isinstance(value, ir.Function) and value.declared_type is not None:
             return False
         return not self.types.is_longer(annotation, MAX_ANNOTATION)
 
-    def pattern(self, pattern: Pattern) -> str:
+    def pattern(self, pattern: ir.Pattern) -> str:
         out: list[str] = []
-        pending: list[str | Pattern] = [pattern]
+        pending: list[str | ir.Pattern] = [pattern]
         while pending:
             current = pending.pop()
             match current:
                 case str():
                     out.append(current)
-                case PatternWildcard():
+                case ir.PatternWildcard():
                     out.append("_")
-                case PatternVar(var=var):
+                case ir.PatternVar(var=var):
                     out.append(self.declaration(var))
-                case PatternTuple(patterns=patterns):
+                case ir.PatternTuple(patterns=patterns):
                     last = ",)" if len(patterns) == 1 else ")"
                     pending.extend(delimited("(", patterns, last))
-                case PatternConstructor(constructor=constructor, patterns=patterns):
+                case ir.PatternConstructor(constructor=constructor, patterns=patterns):
                     out.append(spell(constructor.name_hint, RESERVED))
                     if patterns:
                         pending.extend(delimited("(", patterns, ")"))
@@ -422,26 +397,26 @@ class _Printer:
 
     # --- comments
 
-    def comment(self, expr: Expr, annotated: bool = False) -> str:
+    def comment(self, expr: ir.Expr, annotated: bool = False) -> str:
         """The comment behind a computation: its type unless it is annotated, and `annotate`'s."""
-        if is_atom(expr):
+        if ir.is_atom(expr):
             return ""
         text = ""
-        if expr.ty is not None and not annotated and not isinstance(expr, Let):
+        if expr.ty is not None and not annotated and not isinstance(expr, ir.Let):
             text = _comment(f"ty={self.types.brief(expr.ty, MAX_COMMENT)}")
         return text + self.annotation(expr)
 
-    def annotation(self, expr: Expr) -> str:
+    def annotation(self, expr: ir.Expr) -> str:
         if self.annotate is None or not (text := self.annotate(expr)):
             return ""
         return _comment(str(text))
 
 
-def _is_bare(expr: Expr) -> bool:
+def _is_bare(expr: ir.Expr) -> bool:
     """Whether `expr` is a call of a constructor without fields, which is written without `()`."""
-    if not isinstance(expr, Call) or expr.args:
+    if not isinstance(expr, ir.Call) or expr.args:
         return False
-    return isinstance(expr.op, Constructor) and not expr.op.inputs
+    return isinstance(expr.op, ir.Constructor) and not expr.op.inputs
 
 
 def _determined_by_arguments(callee: FuncType) -> bool:
@@ -461,11 +436,11 @@ def _comment(text: str) -> str:
     return f" /* {text.replace('*/', '* /').replace('/*', '/ *')} */"
 
 
-def _variable_names(variables: Iterable[Var]) -> dict[Var, str]:
+def _variable_names(variables: Iterable[ir.Var]) -> dict[ir.Var, str]:
     """A name for each variable: its own, or its own with a number where another has it too."""
     words = {variable: as_word(variable.name_hint, "v") for variable in variables}
     unique = UniqueNames(words.values())
-    names: dict[Var, str] = {}
+    names: dict[ir.Var, str] = {}
     kept: set[str] = set()
     for variable, word in words.items():
         names[variable] = unique.fresh(word) if word in kept else word

@@ -16,45 +16,15 @@ from typing import Any, Final
 import numpy as np
 
 from relay import tree
+from relay.ir import expr as ir
 from relay.ir.attr_text import TYPE_KEY
 from relay.ir.attrs import Attrs, DictAttrs
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    Op,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-    find_op,
-    op_names,
-)
 from relay.ir.literals import SPECIAL
 from relay.ir.metadata import MetadataReader
 from relay.nd import NDArray
 from relay.parser.attributes import make_attributes
 from relay.parser.bindings import Bindings
-from relay.parser.lexer import (
-    GLOBAL,
-    GRAPH,
-    LOCAL,
-    META,
-    NAME,
-    NUMERAL,
-    PROJECTION,
-    QUOTED,
-    Tokens,
-)
+from relay.parser.lexer import GLOBAL, GRAPH, LOCAL, META, NAME, NUMERAL, PROJECTION, QUOTED, Tokens
 from relay.parser.patterns import PatternParser
 from relay.parser.values import Given
 from relay.tree import Steps
@@ -78,7 +48,7 @@ _ENDS_ARGUMENT: Final = (",", ")")
 class Declared:
     """A variable that was declared before the let that binds it."""
 
-    variable: Var
+    variable: ir.Var
     token: int
     is_bound: bool = False
 
@@ -88,16 +58,16 @@ class ExpressionParser(PatternParser):
 
     def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
         super().__init__(tokens, metadata)
-        self.graph: Bindings[Expr] = Bindings()
+        self.graph: Bindings[ir.Expr] = Bindings()
         self.declared: Bindings[Declared] = Bindings()
         self.global_uses: list[tuple[str, int]] = []  # (name, token)
 
     # --- sequences
 
-    def sequence(self) -> Steps[Expr]:
+    def sequence(self) -> Steps[ir.Expr]:
         """Bindings and a result, in a scope of their own."""
         scopes = self.locals.enter(), self.graph.enter(), self.declared.enter()
-        lets: list[tuple[Var, Expr, int]] = []
+        lets: list[tuple[ir.Var, ir.Expr, int]] = []
         ahead: list[Declared] = []
         numbered: set[str] = set()
         while True:
@@ -120,10 +90,10 @@ class ExpressionParser(PatternParser):
                 else:
                     lets.append(let)
             else:
-                result: Expr = yield self.expression()
+                result: ir.Expr = yield self.expression()
                 if not self.accept(";"):
                     break
-                lets.append((Var("_", span=self.span(first)), result, first))
+                lets.append((ir.Var("_", span=self.span(first)), result, first))
         self.locals.leave(scopes[0])
         self.graph.leave(scopes[1])
         self.declared.leave(scopes[2])
@@ -132,10 +102,10 @@ class ExpressionParser(PatternParser):
                 name = declared.variable.name_hint
                 raise self.error(f"`%{name}` is declared here and never bound", declared.token)
         for variable, value, first in reversed(lets):
-            result = Let(variable, value, result, span=self.span(first))
+            result = ir.Let(variable, value, result, span=self.span(first))
         return result
 
-    def _let(self) -> Steps[tuple[Var, Expr, int] | Declared]:
+    def _let(self) -> Steps[tuple[ir.Var, ir.Expr, int] | Declared]:
         """`let %x = …;`, or `let %x;`, which declares what a let further down binds."""
         first = self.index
         self.index += 1
@@ -144,7 +114,7 @@ class ExpressionParser(PatternParser):
         name = self.expect(LOCAL)
         token = self.index - 1
         annotation = yield self.annotation()
-        variable = Var(name, annotation, span=self.tokens.span(token, token))
+        variable = ir.Var(name, annotation, span=self.tokens.span(token, token))
         if self.accept(";"):
             declared = Declared(variable, token)
             self.locals.bind(name, variable)
@@ -167,21 +137,21 @@ class ExpressionParser(PatternParser):
             self.locals.bind(name, variable)
         return variable, value, first
 
-    def block(self) -> Steps[Expr]:
+    def block(self) -> Steps[ir.Expr]:
         """`{ … }`"""
         opened = self.index
         self.expect("{")
         if self.kind == "}":
             raise self.unexpected("an expression", "a block has a value; the empty one is `()`")
-        body: Expr = yield self.sequence()
+        body: ir.Expr = yield self.sequence()
         self.close("}", opened)
         return body
 
     # --- operators
 
-    def expression(self) -> Steps[Expr]:
+    def expression(self) -> Steps[ir.Expr]:
         """Operands joined by operators, the tightest first, from left to right."""
-        operands: list[tuple[Expr, int, int]] = []  # with the tokens they begin and end at
+        operands: list[tuple[ir.Expr, int, int]] = []  # with the tokens they begin and end at
         operators: list[tuple[int, str, int]] = []
         while True:
             first = self.index
@@ -195,24 +165,24 @@ class ExpressionParser(PatternParser):
                 right, _, last = operands.pop()
                 left, first, _ = operands.pop()
                 op = self._operator(joined, token)
-                call = Call(op, (left, right), span=self.tokens.span(first, last))
+                call = ir.Call(op, (left, right), span=self.tokens.span(first, last))
                 operands.append((call, first, last))
             if not level:
                 return operands[0][0]
             operators.append((level, name, self.index))
             self.index += 1
 
-    def _operator(self, name: str, token: int) -> Op:
-        if (op := find_op(name)) is None:
-            raise self.unknown("operator", name, token, op_names())
+    def _operator(self, name: str, token: int) -> ir.Op:
+        if (op := ir.find_op(name)) is None:
+            raise self.unknown("operator", name, token, ir.op_names())
         return op
 
     # --- operands
 
-    def operand(self) -> Steps[Expr]:
+    def operand(self) -> Steps[ir.Expr]:
         """An atom and what is applied to it."""
         first = self.index
-        expr: Expr | None = self.atom()
+        expr: ir.Expr | None = self.atom()
         if expr is None:
             expr = yield self.nested()
         while True:
@@ -222,19 +192,19 @@ class ExpressionParser(PatternParser):
             elif kind == PROJECTION:
                 self.index += 1
                 index = self.index_of(self.texts[self.index - 1][1:], "index")
-                expr = TupleGetItem(expr, index, span=self.span(first))
+                expr = ir.TupleGetItem(expr, index, span=self.span(first))
             elif kind == "[":
                 type_args = yield self.type_arguments()
                 if self.kind == "(":
                     expr = yield self._call(expr, type_args, first)
-                elif isinstance(expr, Constructor) and not expr.inputs:
-                    expr = Call(expr, (), None, type_args, span=self.span(first))
+                elif isinstance(expr, ir.Constructor) and not expr.inputs:
+                    expr = ir.Call(expr, (), None, type_args, span=self.span(first))
                 else:
                     raise self.unexpected("`(`", "type arguments are followed by arguments")
             else:
                 return expr
 
-    def atom(self) -> Expr | None:
+    def atom(self) -> ir.Expr | None:
         """An expression that has no expressions inside; None for others, with nothing read."""
         first, kind = self.index, self.kinds[self.index]
         if kind == LOCAL:
@@ -253,22 +223,22 @@ class ExpressionParser(PatternParser):
         if kind == GLOBAL:
             name = self.global_name()
             self.global_uses.append((name, first))
-            return GlobalVar(name, span=self.span(first))
+            return ir.GlobalVar(name, span=self.span(first))
         if kind == "True" or kind == "False":
             self.index += 1
-            return Constant(NDArray(_BOOLS[kind]), span=self.span(first))
+            return ir.Constant(NDArray(_BOOLS[kind]), span=self.span(first))
         if kind == QUOTED:
             return self._named(self.name(""), quoted=True)
         if kind == META:
             found = self.meta()
-            if not isinstance(found, Expr):
+            if not isinstance(found, ir.Expr):
                 raise self.error(
                     "this metadata is not an expression", first, found=type(found).__name__
                 )
             return found
         return None
 
-    def _local(self, token: int) -> Var:
+    def _local(self, token: int) -> ir.Var:
         self.index += 1
         name = self.texts[token]
         variable = self.locals.current.get(name)
@@ -281,7 +251,7 @@ class ExpressionParser(PatternParser):
         """What to try when there is no variable `name`."""
         return f"bind it with `let %{name} = …;` or as a parameter"
 
-    def _graph_variable(self, token: int) -> Expr:
+    def _graph_variable(self, token: int) -> ir.Expr:
         self.index += 1
         number = self.texts[token]
         found = self.graph.current.get(number)
@@ -293,7 +263,7 @@ class ExpressionParser(PatternParser):
             )
         return found
 
-    def _named(self, name: str, quoted: bool = False) -> Expr:
+    def _named(self, name: str, quoted: bool = False) -> ir.Expr:
         """A constructor or an operator; a constructor without fields is called."""
         first = self.index - quoted
         self.index = first + 1
@@ -301,15 +271,15 @@ class ExpressionParser(PatternParser):
         if constructor is not None:
             if constructor.inputs or self.kind in ("(", "["):
                 return constructor
-            return Call(constructor, (), span=self.span(first))
-        if (op := find_op(name)) is not None:
+            return ir.Call(constructor, (), span=self.span(first))
+        if (op := ir.find_op(name)) is not None:
             return op
         if name in ("meta", "Tensor"):
             raise self.error(f"`{name}` is not an expression", first, hint=_HINTS[name])
         what = "operator or constructor"
         if (hint := self.hint_for_name(name)) is not None:
             raise self.error(f"unknown {what} `{name}`", first, hint=hint)
-        raise self.unknown(what, name, first, (*self.constructors, *op_names()))
+        raise self.unknown(what, name, first, (*self.constructors, *ir.op_names()))
 
     def hint_for_name(self, name: str) -> str | None:
         """What to try when there is no operator or constructor `name`."""
@@ -317,7 +287,7 @@ class ExpressionParser(PatternParser):
             return f"the variable is written `%{name}`"
         return None
 
-    def _explicit(self, what: str) -> Expr:
+    def _explicit(self, what: str) -> ir.Expr:
         """`operator(add)` or `constructor(Nil)`: the thing itself, where a name could be both."""
         self.index += 1
         opened = self.index
@@ -331,7 +301,7 @@ class ExpressionParser(PatternParser):
             raise self.unknown("constructor", name, token, self.constructors)
         return self.constructors[name]
 
-    def nested(self) -> Steps[Expr]:
+    def nested(self) -> Steps[ir.Expr]:
         """An expression with expressions inside."""
         first = self.index
         match self.kinds[first]:
@@ -348,36 +318,36 @@ class ExpressionParser(PatternParser):
                 return self._match()  # type: ignore[return-value]
             case "ref":
                 value = yield self._operands_of(1)
-                return RefCreate(*value, span=self.span(first))
+                return ir.RefCreate(*value, span=self.span(first))
             case "ref_read":
                 value = yield self._operands_of(1)
-                return RefRead(*value, span=self.span(first))
+                return ir.RefRead(*value, span=self.span(first))
             case "ref_write":
                 value = yield self._operands_of(2)
-                return RefWrite(*value, span=self.span(first))
+                return ir.RefWrite(*value, span=self.span(first))
         hint = _HINTS.get(self.kinds[first])
         if first and self.kinds[first - 1] == ";":
             hint = "a sequence ends with an expression, its value, without `;` behind it"
         raise self.unexpected("an expression", hint)
 
-    def _parenthesized(self) -> Steps[Expr]:
+    def _parenthesized(self) -> Steps[ir.Expr]:
         """Grouping, or a tuple."""
         first = self.index
         fields, comma = yield self._fields()
         if len(fields) == 1 and not comma:
             return fields[0]  # type: ignore[no-any-return]
-        return Tuple(tuple(fields), span=self.span(first))
+        return ir.Tuple(tuple(fields), span=self.span(first))
 
-    def _fields(self) -> Steps[tuple[list[Expr], bool]]:
+    def _fields(self) -> Steps[tuple[list[ir.Expr], bool]]:
         """`(a, b, …)`, and whether a comma came last."""
         if self.kind != "(":
             raise self.unexpected("`(`")
-        fields: list[Expr] = yield tree.gather(
+        fields: list[ir.Expr] = yield tree.gather(
             self.sequence() for _ in self.items(")", "an operator, `,` or `)`")
         )
         return fields, self.kinds[self.index - 2] == ","
 
-    def _operands_of(self, count: int) -> Steps[list[Expr]]:
+    def _operands_of(self, count: int) -> Steps[list[ir.Expr]]:
         """The arguments of `ref`, `ref_read` or `ref_write`."""
         first = self.index
         self.index += 1
@@ -394,9 +364,9 @@ class ExpressionParser(PatternParser):
 
     # --- calls
 
-    def _call(self, callee: Expr, type_args: tuple[Any, ...], first: int) -> Steps[Expr]:
+    def _call(self, callee: ir.Expr, type_args: tuple[Any, ...], first: int) -> Steps[ir.Expr]:
         """The arguments and attributes of a call of `callee`, which starts at token `first`."""
-        args: list[Expr] = []
+        args: list[ir.Expr] = []
         given = Given()
         stored: Attrs | DictAttrs | None = None
         for _ in self.items(")", "an operator, `,` or `)`"):
@@ -411,7 +381,7 @@ class ExpressionParser(PatternParser):
             else:
                 args.append((yield self.sequence()))
         attrs = stored if stored is not None else make_attributes(self, callee, given, first)
-        return Call(callee, tuple(args), attrs, type_args, span=self.span(first))
+        return ir.Call(callee, tuple(args), attrs, type_args, span=self.span(first))
 
     def _stored_attributes(self) -> Attrs | DictAttrs | None:
         """All attributes of a call from the metadata; None, with nothing read, if it is not one."""
@@ -424,7 +394,7 @@ class ExpressionParser(PatternParser):
 
     # --- functions and control
 
-    def function(self, first: int) -> Steps[Function]:
+    def function(self, first: int) -> Steps[ir.Function]:
         """What follows `fn` or `def @name`; the whole starts at token `first`."""
         scopes = self.locals.enter(), self.type_variables.enter()
         type_params = self.type_parameters()
@@ -437,13 +407,13 @@ class ExpressionParser(PatternParser):
         self.type_variables.leave(scopes[1])
         variables = tuple(p.variable() for p in type_params)
         span = self.span(first)
-        return Function(tuple(params), body, result, variables, DictAttrs(attrs), span=span)
+        return ir.Function(tuple(params), body, result, variables, DictAttrs(attrs), span=span)
 
-    def _parameters(self) -> Steps[tuple[list[Var], dict[str, Any]]]:
+    def _parameters(self) -> Steps[tuple[list[ir.Var], dict[str, Any]]]:
         """`(%x: T, …, name=value, …)`"""
         if self.kind != "(":
             raise self.unexpected("`(` before the parameters")
-        params: dict[str, Var] = {}
+        params: dict[str, ir.Var] = {}
         given = Given()
         for token in self.items(")"):
             if self.at_attribute():
@@ -455,15 +425,15 @@ class ExpressionParser(PatternParser):
                 annotation = yield self.annotation()
                 if name in params:
                     raise self.error(f"parameter `%{name}` is declared twice", token)
-                params[name] = Var(name, annotation, span=self.tokens.span(token, token))
+                params[name] = ir.Var(name, annotation, span=self.tokens.span(token, token))
                 self.locals.bind(name, params[name])
         if given.has_type_key:
             given.values[TYPE_KEY] = given.type_key
         return list(params.values()), given.values
 
-    def _if(self) -> Steps[Expr]:
+    def _if(self) -> Steps[ir.Expr]:
         """`if (…) { … } else { … }`, with `else if` as long as it goes on."""
-        links: list[tuple[Expr, Expr, int]] = []
+        links: list[tuple[ir.Expr, ir.Expr, int]] = []
         while True:
             first = self.index
             self.expect("if")
@@ -475,19 +445,19 @@ class ExpressionParser(PatternParser):
             self.expect("else", "and the other branch")
             if self.kind != "if":
                 break
-        result: Expr = yield self.block()
+        result: ir.Expr = yield self.block()
         for cond, branch, first in reversed(links):
-            result = If(cond, branch, result, span=self.span(first))
+            result = ir.If(cond, branch, result, span=self.span(first))
         return result
 
-    def _match(self) -> Steps[Expr]:
+    def _match(self) -> Steps[ir.Expr]:
         first = self.index
         complete = self.kind == "match"
         self.index += 1
         data = yield self.operand()
         opened = self.index
         self.expect("{", "before the clauses")
-        clauses: list[Clause] = []
+        clauses: list[ir.Clause] = []
         while self.kind != "}":
             token = self.index
             scope = self.locals.enter()
@@ -495,10 +465,10 @@ class ExpressionParser(PatternParser):
             self.expect("=>", "and what the pattern leads to")
             rhs = yield self.sequence()
             self.locals.leave(scope)
-            clauses.append(Clause(lhs, rhs, span=self.span(token)))
+            clauses.append(ir.Clause(lhs, rhs, span=self.span(token)))
             self.accept(",")
         self.close("}", opened)
-        return Match(data, tuple(clauses), complete, span=self.span(first))
+        return ir.Match(data, tuple(clauses), complete, span=self.span(first))
 
 
 _BOOLS: Final = {"True": np.array(True), "False": np.array(False)}

@@ -8,8 +8,8 @@ import relay
 from relay.analysis.block_sparse import (
     block_sparse,
     checked_blocksize,
+    replace_weights,
     share_of_zeros,
-    store,
     weights_of,
 )
 
@@ -58,7 +58,10 @@ def test_zeros_are_counted():
 
 def test_a_weight_is_replaced_by_its_parts():
     params = {"w": np.eye(4), "b": 1}
-    store(params, "w", block_sparse(params["w"], (2, 2)))
+    t = "Tensor[(4, 4), float32]"
+    function = relay.parse_expr(HEADER + f"fn (%x: {t}, %w: {t}) {{ nn.dense(%x, %w) }}")
+    found = replace_weights(function, params, lambda _: True, lambda w: block_sparse(w, (2, 2)))
+    assert found.weight_name == ["w"]
     assert list(params) == ["b", "w.data", "w.indices", "w.indptr"]
 
 

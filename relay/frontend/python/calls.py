@@ -23,20 +23,9 @@ from relay.frontend.python.indexing import Indexing
 from relay.frontend.python.lifting import is_builder, record_of
 from relay.frontend.python.types import scalar_dtype
 from relay.frontend.python.unit import Unassigned, Value
+from relay.ir import expr as ir
 from relay.ir.dims import ANY
 from relay.ir.dims import Any as AnyDim
-from relay.ir.expr import (
-    Call,
-    Expr,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    TupleWrapper,
-    as_expr,
-    const,
-    get_op,
-    op_names,
-)
 from relay.ir.types import FuncType, IncompleteType, TensorType, TupleType, Type
 from relay.op.opdef import FusionKind, OpDef
 from relay.op.tensor.convert import cast
@@ -67,7 +56,7 @@ INSTEAD: Mapping[Any, str] = {
     builtins.all: "relay.all(x) of a tensor; a loop over a list",
     builtins.sorted: "relay.sort(x) of a tensor",
 }
-REFERENCES = (RefCreate, RefRead, RefWrite)
+REFERENCES = (ir.RefCreate, ir.RefRead, ir.RefWrite)
 
 
 class Calls(Indexing):
@@ -89,12 +78,12 @@ class Calls(Indexing):
             return (yield self.call_function(callee, args, keywords, node))
         if isinstance(callee, OpDef) or is_builder(callee):
             return (yield self._operator(callee, args, keywords, node))
-        if isinstance(callee, Expr):
+        if isinstance(callee, ir.Expr):
             self.no_keywords(keywords, node)
             return (yield self.apply(callee, args, node, node.args))
         if is_case(callee):
             return (yield self._construct(callee, args, keywords, node))
-        if callee is const:
+        if callee is ir.const:
             return self._constant(args, keywords, node)
         if isinstance(callee, type) and callee in REFERENCES:
             return (yield self._reference(callee, args, keywords, node))
@@ -110,8 +99,8 @@ class Calls(Indexing):
     # --- functions and constructors
 
     def apply(
-        self, callee: Expr, args: Sequence[Value], node: ast.AST, places: Sequence[ast.AST] = ()
-    ) -> Steps[Expr]:
+        self, callee: ir.Expr, args: Sequence[Value], node: ast.AST, places: Sequence[ast.AST] = ()
+    ) -> Steps[ir.Expr]:
         """A call of an expression. Function arguments are lifted last, when the types of their
         parameters are known."""
         signature = self.type_of(callee)
@@ -119,7 +108,7 @@ class Calls(Indexing):
         if isinstance(signature, FuncType) and len(signature.arg_types) == len(args):
             signature = self.generator.solver.unifier.instantiate(signature)
             wanted = list(signature.arg_types)
-        parts: dict[int, Expr] = {}
+        parts: dict[int, ir.Expr] = {}
         for last in (False, True):
             for index, value in enumerate(args):
                 if self.is_function(value) is last:
@@ -128,7 +117,7 @@ class Calls(Indexing):
                     self.fits(self.type_of(part), wanted[index])  # the call says where it does not
                     parts[index] = part
         given = tuple(parts[i] for i in range(len(args)))
-        return self.placed(Call(callee, given), node, callee, *given)
+        return self.placed(ir.Call(callee, given), node, callee, *given)
 
     def _construct(
         self, cls: type, args: list[Value], keywords: dict[str, Value], node: ast.Call
@@ -182,11 +171,11 @@ class Calls(Indexing):
         args: list[Value],
         keywords: dict[str, Value],
         node: ast.Call,
-    ) -> Steps[Expr]:
+    ) -> Steps[ir.Expr]:
         """Call a builder. Numbers and arrays become constants where it takes tensors."""
         tensors = _tensors_of(builder)
         wanted = self._type_of_numbers(builder, [*args, *keywords.values()])
-        known: list[Expr] = []
+        known: list[ir.Expr] = []
         given: list[Value] = []
         named: dict[str, Value] = {}
         for index, value in enumerate(args):
@@ -197,9 +186,9 @@ class Calls(Indexing):
             made: Any = builder(*given, **named)
         except (RelayError, TypeError, ValueError) as error:
             raise self.error(node, _sentence(error, node)) from None
-        if not isinstance(made, Expr | TupleWrapper):
+        if not isinstance(made, ir.Expr | ir.TupleWrapper):
             raise self.error(node.func, "this function of `relay.op` builds no expression")
-        return self.placed(as_expr(made), node, *known)
+        return self.placed(ir.as_expr(made), node, *known)
 
     def _operand(
         self,
@@ -207,7 +196,7 @@ class Calls(Indexing):
         is_tensor: bool,
         wanted: Callable[[Value], Type | None],
         node: ast.Call,
-        known: list[Expr],
+        known: list[ir.Expr],
     ) -> Steps[Value]:
         """An argument of a builder; expressions are noted in `known`."""
         if isinstance(value, tuple | list):
@@ -219,7 +208,7 @@ class Calls(Indexing):
             value = self.number(value, node, wanted(value), open_=False)
         elif statics.is_array(value) or self.is_function(value):
             value = yield self.lift(value, node)
-        if isinstance(value, Expr):
+        if isinstance(value, ir.Expr):
             known.append(value)
         return value
 
@@ -228,7 +217,7 @@ class Calls(Indexing):
     ) -> Callable[[Value], Type | None]:
         """The types of number arguments: for binary operators that of the other side, otherwise
         floats have the element type of the first tensor of floats."""
-        types = [self.type_of(value) for value in values if isinstance(value, Expr)]
+        types = [self.type_of(value) for value in values if isinstance(value, ir.Expr)]
         tensors = [TensorType((), ty.dtype) for ty in types if isinstance(ty, TensorType)]
         floats = [ty for ty in tensors if dtypes.is_float(ty.dtype)]
         record = record_of(builder)
@@ -238,24 +227,24 @@ class Calls(Indexing):
 
     def _reference(
         self, cls: Any, args: list[Value], keywords: dict[str, Value], node: ast.Call
-    ) -> Steps[Expr]:
-        names = {RefCreate: ["value"], RefRead: ["ref"], RefWrite: ["ref", "value"]}[cls]
+    ) -> Steps[ir.Expr]:
+        names = {ir.RefCreate: ["value"], ir.RefRead: ["ref"], ir.RefWrite: ["ref", "value"]}[cls]
         values = self.arguments(cls.__name__, names, {}, args, keywords, node)
-        parts: list[Expr] = []
+        parts: list[ir.Expr] = []
         for value in values:
             held = self.type_of(parts[0]) if parts else None
             wanted = getattr(held, "value", None)  # what the reference holds
             parts.append((yield self.lift(value, node, wanted)))
         return self.placed(cls(*parts), node, *parts)
 
-    def _constant(self, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> Expr:
+    def _constant(self, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> ir.Expr:
         """`relay.const(…)` of a value known at translation time."""
-        if any(isinstance(value, Expr) for value in (*args, *keywords.values())):
+        if any(isinstance(value, ir.Expr) for value in (*args, *keywords.values())):
             raise self.error(
                 node, "relay.const takes a value that is known when the program is made"
             )
         try:
-            made = const(*args, **keywords)
+            made = ir.const(*args, **keywords)
         except (RelayError, TypeError, ValueError) as error:
             raise self.error(node, _sentence(error, node)) from None
         return self.placed(made, node)
@@ -291,7 +280,7 @@ class Calls(Indexing):
         raise self._refused(callee, node)
 
     def _has_list(self, args: Sequence[Value]) -> bool:
-        return any(isinstance(a, Expr) and self.is_list(self.type_of(a)) for a in args)
+        return any(isinstance(a, ir.Expr) and self.is_list(self.type_of(a)) for a in args)
 
     def _length(self, value: Value, node: ast.Call) -> Value:
         ty = self.type_of(value)
@@ -302,14 +291,14 @@ class Calls(Indexing):
         raise self.error(node, "this value has no length", "a list, a tuple or a tensor", str(ty))
 
     @abstractmethod
-    def extent(self, value: Expr, axis: int, node: ast.AST) -> Value:
+    def extent(self, value: ir.Expr, axis: int, node: ast.AST) -> Value:
         """The extent of an axis: a number where it is static."""
 
     def _fold(self, name: str, args: list[Value], node: ast.Call) -> Steps[Any]:
         """An operator over all arguments, from left to right."""
         if len(args) == 1:
             part = yield self.lift(args[0], node)
-            return self.placed(Call(get_op(name), (part,)), node, part)
+            return self.placed(ir.Call(ir.get_op(name), (part,)), node, part)
         result: Any = args[0]
         for value in args[1:]:
             left, right = yield self.operands(result, value, node)
@@ -322,7 +311,7 @@ class Calls(Indexing):
         hint = "decorate it with @relay.function" if inspect.isfunction(callee) else None
         if _hashable(callee) and callee in INSTEAD:
             hint = INSTEAD[callee]
-        elif name in op_names() or name in ("sum", "max", "min", "mean", "round"):
+        elif name in ir.op_names() or name in ("sum", "max", "min", "mean", "round"):
             hint = f"relay.{name} is an operator"
         elif isinstance(callee, type):
             hint = "declare it with @relay.data" if inspect.isclass(callee) else None

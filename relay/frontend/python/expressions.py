@@ -21,20 +21,7 @@ from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import definition_of
 from relay.frontend.python.lifting import as_floats
 from relay.frontend.python.unit import Unassigned, Value
-from relay.ir.expr import (
-    Clause,
-    Constant,
-    Constructor,
-    Expr,
-    GlobalVar,
-    Match,
-    Op,
-    PatternConstructor,
-    PatternVar,
-    PatternWildcard,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.types import IncompleteType, TensorType, TypeCall
 from relay.op.tensor.convert import cast
 from relay.op.tensor.indexing import take
@@ -118,9 +105,11 @@ class Expressions(Calls):
 
     def _from_outside(self, value: Value, node: ast.expr) -> Value:
         """A value from outside the function, as it is used inside."""
-        if isinstance(value, GlobalVar) and self.program.is_library(value):
+        if isinstance(value, ir.GlobalVar) and self.program.is_library(value):
             return self.program.library(value.name_hint)
-        if isinstance(value, Expr) and not isinstance(value, Constant | Op | Constructor):
+        if isinstance(value, ir.Expr) and not isinstance(
+            value, ir.Constant | ir.Op | ir.Constructor
+        ):
             raise self.error(
                 node,
                 "an expression from outside does not belong to the program",
@@ -142,7 +131,7 @@ class Expressions(Calls):
             inside, outside = outside, outside.parent
 
     def _attribute(self, value: Value, node: ast.Attribute) -> Value:
-        if isinstance(value, Expr):
+        if isinstance(value, ir.Expr):
             return self._attribute_of_value(value, node)
         if statics.is_array(value) and not isinstance(value, np.generic):
             return self._attribute_of_value(self.constant(value, node), node)
@@ -152,12 +141,12 @@ class Expressions(Calls):
         return self._from_outside(found, node)
 
     def _no_attribute(self, node: ast.Attribute, whose: str, value: Any = None) -> Exception:
-        known = dir(value) if not isinstance(value, Expr | None) else []
+        known = dir(value) if not isinstance(value, ir.Expr | None) else []
         return self.error(
             node, f"{whose} has no attribute `{node.attr}`", hint=did_you_mean(node.attr, known)
         )
 
-    def _attribute_of_value(self, value: Expr, node: ast.Attribute) -> Value:
+    def _attribute_of_value(self, value: ir.Expr, node: ast.Attribute) -> Value:
         """`x.shape` of a tensor, `p.x` of a data type with one constructor."""
         ty = self.type_of(value)
         if isinstance(ty, TensorType):
@@ -182,7 +171,7 @@ class Expressions(Calls):
             )
         raise self._no_attribute(node, f"a value of type {ty}")
 
-    def _field_of_data(self, value: Expr, ty: TypeCall, node: ast.Attribute) -> Expr:
+    def _field_of_data(self, value: ir.Expr, ty: TypeCall, node: ast.Attribute) -> ir.Expr:
         cls = self.program.data.get(ty.func.name_hint)  # type: ignore[attr-defined]
         declaration = declaration_of(cls) if cls is not None else None
         if declaration is None:
@@ -202,16 +191,18 @@ class Expressions(Calls):
                 hint=did_you_mean(node.attr, names),
             )
         span = self.span(node)
-        variable = Var(node.attr, span=span)
+        variable = ir.Var(node.attr, span=span)
         patterns = [
-            PatternVar(variable, span=span) if name == node.attr else PatternWildcard(span=span)
+            ir.PatternVar(variable, span=span)
+            if name == node.attr
+            else ir.PatternWildcard(span=span)
             for name in names
         ]
         constructor = definition_of(declaration).constructors[0]
-        clause = Clause(PatternConstructor(constructor, tuple(patterns), span=span), variable)
-        return self.placed(Match(value, (clause,)), node, value)
+        clause = ir.Clause(ir.PatternConstructor(constructor, tuple(patterns), span=span), variable)
+        return self.placed(ir.Match(value, (clause,)), node, value)
 
-    def extent(self, value: Expr, axis: int, node: ast.AST) -> Value:
+    def extent(self, value: ir.Expr, axis: int, node: ast.AST) -> Value:
         """The extent of an axis: a number where it is static, else `shape_of`."""
         ty = self.type_of(value)
         assert isinstance(ty, TensorType)
@@ -232,13 +223,13 @@ class Expressions(Calls):
         around, parts = [], []
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = yield self.expression(comparator, scope)
-            if isinstance(right, Expr) and not is_atom(right):
+            if isinstance(right, ir.Expr) and not ir.is_atom(right):
                 right, binding = self.named("between", right, comparator)
                 around.append(binding)
             parts.append((yield self.comparison(op, left, right, node)))
             left = right
         result = yield self.chain(parts, True, node)
-        if isinstance(result, Expr):
+        if isinstance(result, ir.Expr):
             for binding in reversed(around):
                 result = binding(result)
         return result
@@ -261,7 +252,7 @@ class Expressions(Calls):
         """Short-circuit conjunction (`unit` True) or disjunction (`unit` False) of conditions."""
         result: Value = unit
         for part in reversed(parts):
-            if not isinstance(part, Expr):
+            if not isinstance(part, ir.Expr):
                 result = result if bool(part) is unit else not unit
                 continue
             if result is unit:
@@ -307,7 +298,7 @@ class Expressions(Calls):
         """The elements of a value if their number is known; else None."""
         if isinstance(value, tuple | list | range):
             return list(value)
-        if isinstance(value, Expr):
+        if isinstance(value, ir.Expr):
             fields = getattr(self.type_of(value), "fields", None)
             if fields is not None:
                 return [self.projection(value, i, node) for i in range(len(fields))]
@@ -315,7 +306,7 @@ class Expressions(Calls):
 
     def _list(self, node: ast.List, scope: Scope) -> Steps[Value]:
         """`[a, b]`; with a Relay list in it, `[a, *rest]`, it is one itself."""
-        whole: Expr | None = None
+        whole: ir.Expr | None = None
         values: list[Value] = []  # in front of `whole`, from the right
         for part in reversed(node.elts):
             if not isinstance(part, ast.Starred):
@@ -351,7 +342,7 @@ class Expressions(Calls):
     def _call(self, node: ast.Call, scope: Scope) -> Steps[Value]:
         if isinstance(node.func, ast.Attribute):
             base = yield self.expression(node.func.value, scope)
-            if isinstance(base, Expr):
+            if isinstance(base, ir.Expr):
                 return (yield self._method(base, node, node.func, scope))
             callee = self._attribute(base, node.func)
         else:
@@ -364,7 +355,7 @@ class Expressions(Calls):
         return (yield self.call(callee, args, keywords, node))
 
     def _method(
-        self, value: Expr, node: ast.Call, func: ast.Attribute, scope: Scope
+        self, value: ir.Expr, node: ast.Call, func: ast.Attribute, scope: Scope
     ) -> Steps[Value]:
         """`x.astype("float16")`; everything else that can be done with a tensor is a function."""
         ty = self.type_of(value)

@@ -29,25 +29,13 @@ from relay.frontend.python.liveness import jumps_in_loop, returns
 from relay.frontend.python.patterns import Patterns
 from relay.frontend.python.standard import Cons, Nil
 from relay.frontend.python.unit import Unassigned, Value
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    PatternConstructor,
-    PatternVar,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.types import TensorType, Type, TypeCall
 from relay.op.tensor.indexing import take
 from relay.tree import Steps
 
 # Makes the body of the loop's function from an iteration and from the exit at the loop's end.
-Head = Callable[[Expr, Callable[[], Expr]], Expr]
+Head = Callable[[ir.Expr, Callable[[], ir.Expr]], ir.Expr]
 
 
 @dataclass
@@ -55,9 +43,9 @@ class Exit:
     """An exit of a loop: the variables there, and the expression once all exits are known."""
 
     scope: Scope
-    result: Callable[[], Expr] | None = None
+    result: Callable[[], ir.Expr] | None = None
 
-    def make(self) -> Expr:
+    def make(self) -> ir.Expr:
         assert self.result is not None
         return self.result()
 
@@ -66,10 +54,10 @@ class Exit:
 class Loop:
     """A loop being translated."""
 
-    function: Var
+    function: ir.Var
     names: list[str]  # of the loop-carried variables
-    params: list[Var]  # for them
-    following: list[Expr] = field(default_factory=list)  # the next states of the iterators
+    params: list[ir.Var]  # for them
+    following: list[ir.Expr] = field(default_factory=list)  # the next states of the iterators
     head: Exit | None = None  # the exit when the iterators are exhausted
     exits: list[Exit] = field(default_factory=list)
 
@@ -78,8 +66,8 @@ class Loop:
 class Turn:
     """One iteration over a source: the item, the next state, and the test for an item."""
 
-    item: Expr
-    following: Expr
+    item: ir.Expr
+    following: ir.Expr
     head: Head
 
 
@@ -88,8 +76,8 @@ class Source:
     """An iterator: the initial state, and what an iteration does with a state."""
 
     name: str
-    start: Expr
-    turn: Callable[[Var], Turn]
+    start: ir.Expr
+    turn: Callable[[ir.Var], Turn]
     ends: bool = True
 
 
@@ -98,7 +86,7 @@ class Iteration:
     """Sources that are iterated together, and how their items are combined."""
 
     sources: list[Source]
-    item: Callable[[list[Expr]], Value]
+    item: Callable[[list[ir.Expr]], Value]
 
 
 class Loops(Patterns):
@@ -114,8 +102,10 @@ class Loops(Patterns):
         if test is False:
             return scope
 
-        def head(turn: Expr, leave: Callable[[], Expr]) -> Expr:
-            return turn if isinstance(test, bool) else If(test, turn, leave(), span=self.span(node))
+        def head(turn: ir.Expr, leave: Callable[[], ir.Expr]) -> ir.Expr:
+            return (
+                turn if isinstance(test, bool) else ir.If(test, turn, leave(), span=self.span(node))
+            )
 
         ends = int(test is not True)
         return (yield self._loop(node, loop, starts, [], head, ends, inner, Block(), scope, block))
@@ -147,7 +137,7 @@ class Loops(Patterns):
         body = Block()
         yield self.assign(node.target, found.item([t.item for t in turns]), inner, body, node)
 
-        def head(turn: Expr, leave: Callable[[], Expr]) -> Expr:
+        def head(turn: ir.Expr, leave: Callable[[], ir.Expr]) -> ir.Expr:
             for part in reversed(turns):
                 turn = part.head(turn, leave)
             return turn
@@ -156,9 +146,9 @@ class Loops(Patterns):
         ends = sum(source.ends for source in sources)
         return (yield self._loop(node, loop, starts, states, head, ends, inner, body, scope, block))
 
-    def _fixed(self, name: str, value: Expr, node: ast.AST, block: Block) -> Expr:
+    def _fixed(self, name: str, value: ir.Expr, node: ast.AST, block: Block) -> ir.Expr:
         """A value that is computed once, before the loop."""
-        return value if is_atom(value) else self.bind(name, value, node, block)
+        return value if ir.is_atom(value) else self.bind(name, value, node, block)
 
     def _written_out(self, node: ast.For, items: list[Value], scope: Scope, block: Block) -> Flow:
         """An unrolled loop over a Python value: its body once for each item."""
@@ -207,10 +197,7 @@ class Loops(Patterns):
         if isinstance(ty, TensorType) and ty.shape:
             return (yield self._rows(value, node, block))
         raise self.error(
-            node,
-            "this cannot be gone through",
-            "range(…), a list, a tuple or a tensor",
-            str(ty),
+            node, "this cannot be gone through", "range(…), a list, a tuple or a tensor", str(ty)
         )
 
     def _is_loose(self, callee: Value, keyword: ast.keyword) -> bool:
@@ -225,22 +212,22 @@ class Loops(Patterns):
             "strict=False",
         )
 
-    def _list_source(self, value: Expr, node: ast.AST, name: str) -> Source:
+    def _list_source(self, value: ir.Expr, node: ast.AST, name: str) -> Source:
         """The elements of a list; the state is the rest of it."""
         span = self.span(node)
 
-        def turn(state: Var) -> Turn:
+        def turn(state: ir.Var) -> Turn:
             ty = self.type_of(state)
             assert isinstance(ty, TypeCall)
             element = self.variable(name, ty.args[0], span)
             rest = self.variable("rest", ty, span)
-            parts = (PatternVar(element, span=span), PatternVar(rest, span=span))
-            some = PatternConstructor(self.constructor(Cons), parts, span=span)
-            none = PatternConstructor(self.constructor(Nil), (), span=span)
+            parts = (ir.PatternVar(element, span=span), ir.PatternVar(rest, span=span))
+            some = ir.PatternConstructor(self.constructor(Cons), parts, span=span)
+            none = ir.PatternConstructor(self.constructor(Nil), (), span=span)
 
-            def head(body: Expr, leave: Callable[[], Expr]) -> Expr:
-                clauses = (Clause(some, body, span=span), Clause(none, leave(), span=span))
-                return Match(state, clauses, span=span)
+            def head(body: ir.Expr, leave: Callable[[], ir.Expr]) -> ir.Expr:
+                clauses = (ir.Clause(some, body, span=span), ir.Clause(none, leave(), span=span))
+                return ir.Match(state, clauses, span=span)
 
             return Turn(element, rest, head)
 
@@ -249,15 +236,15 @@ class Loops(Patterns):
     def _counter(
         self,
         name: str,
-        start: Expr,
-        stop: Expr | None,
+        start: ir.Expr,
+        stop: ir.Expr | None,
         step: int,
         node: ast.AST,
-        item: Callable[[Var], Expr] = lambda state: state,
+        item: Callable[[ir.Var], ir.Expr] = lambda state: state,
     ) -> Source:
         """A counter with step `step`, up to `stop` if given."""
 
-        def turn(state: Var) -> Turn:
+        def turn(state: ir.Var) -> Turn:
             by = self.number(step, node, self.type_of(state), open_=False)
             following = self.operation("add", state, by, node)
             if stop is None:
@@ -265,7 +252,7 @@ class Loops(Patterns):
             test = self.operation("less" if step > 0 else "greater", state, stop, node)
             span = self.span(node)
             return Turn(
-                item(state), following, lambda body, leave: If(test, body, leave(), span=span)
+                item(state), following, lambda body, leave: ir.If(test, body, leave(), span=span)
             )
 
         return Source(name, start, turn, stop is not None)
@@ -287,7 +274,7 @@ class Loops(Patterns):
             start = yield self.arithmetic(ast.Sub(), stop, 1, node)
             stop = yield self.arithmetic(ast.Sub(), values[0] if len(values) > 1 else 0, 1, node)
             step = -1
-        dynamic = [v for v in (start, stop) if isinstance(v, Expr)]
+        dynamic = [v for v in (start, stop) if isinstance(v, ir.Expr)]
         wanted = self.type_of(dynamic[0]) if dynamic else None
         first = yield self.lift(start, node, wanted)
         last = yield self.lift(stop, node, wanted)
@@ -295,13 +282,13 @@ class Loops(Patterns):
         last = self._fixed("stop", last, node, block)
         return Iteration([self._counter(name, first, last, step, node)], lambda items: items[0])
 
-    def _rows(self, value: Expr, node: ast.expr, block: Block) -> Steps[Iteration]:
+    def _rows(self, value: ir.Expr, node: ast.expr, block: Block) -> Steps[Iteration]:
         """A tensor along its first axis."""
         count = yield self.lift(self.extent(value, 0, node), node)
         count = self._fixed("rows", count, node, block)
         start = self.number(0, node, self.type_of(count), open_=False)
 
-        def row(state: Var) -> Expr:
+        def row(state: ir.Var) -> ir.Expr:
             return self.placed(take(value, state, axis=0, mode="fast"), node, value, state)
 
         return Iteration([self._counter("row", start, count, 1, node, row)], lambda items: items[0])
@@ -331,7 +318,7 @@ class Loops(Patterns):
                 hint="make a list of the program of both, or write the loop out by hand",
             )
 
-        def item(items: list[Expr]) -> Value:
+        def item(items: list[ir.Expr]) -> Value:
             found, at = [], 0
             for part in parts:
                 count = len(part.sources)
@@ -345,13 +332,13 @@ class Loops(Patterns):
 
     def _enter(
         self, node: ast.While | ast.For, name: str, scope: Scope
-    ) -> Steps[tuple[Loop, list[Expr], Scope]]:
+    ) -> Steps[tuple[Loop, list[ir.Expr], Scope]]:
         """A new loop, its initial values, and the scope inside it."""
         frame = scope.frame
         needed = frame.liveness.head[node]
         inner = scope.copy()
-        loop = Loop(Var(name, span=self.span(node)), [], [])
-        starts: list[Expr] = []
+        loop = Loop(ir.Var(name, span=self.span(node)), [], [])
+        starts: list[ir.Expr] = []
         for variable in sorted(frame.liveness.stores[node]):
             value = scope.values.get(variable, statics.MISSING)
             if variable not in needed or value is statics.MISSING or isinstance(value, Unassigned):
@@ -377,8 +364,8 @@ class Loops(Patterns):
         self,
         node: ast.While | ast.For,
         loop: Loop,
-        starts: Sequence[Expr],
-        states: Sequence[Var],
+        starts: Sequence[ir.Expr],
+        states: Sequence[ir.Var],
         head: Head,
         ends: int,
         inner: Scope,
@@ -399,10 +386,10 @@ class Loops(Patterns):
         params = (*states, *loop.params)
         start = call(loop.function, starts, span)
 
-        def around(rest: Expr) -> Steps[Expr]:
+        def around(rest: ir.Expr) -> Steps[ir.Expr]:
             turn = yield body.close()
-            function = Function(params, head(turn, at_head.make), span=span)
-            return Let(loop.function, function, rest, span=span)
+            function = ir.Function(params, head(turn, at_head.make), span=span)
+            return ir.Let(loop.function, function, rest, span=span)
 
         if not loop.exits:
             if not returns(node.body):
@@ -427,7 +414,7 @@ class Loops(Patterns):
             for index, way in enumerate(loop.exits):
                 way.result = partial(call, join, merge.values[index], span)
 
-            def with_join(rest: Expr) -> Steps[Expr]:
+            def with_join(rest: ir.Expr) -> Steps[ir.Expr]:
                 return bind(rest, (yield around(start)))
 
             block.contexts.append(with_join)
@@ -439,7 +426,7 @@ class Loops(Patterns):
         """End a block with the next iteration of its loop."""
         loop = scope.loop
         assert loop is not None
-        values: list[Expr] = []
+        values: list[ir.Expr] = []
         for name, param in zip(loop.names, loop.params, strict=True):
             held = scope.values.get(name, Unassigned(f"`{name}` has no value for the next turn"))
             wanted = self.type_of(param)
@@ -449,7 +436,7 @@ class Loops(Patterns):
             values.append(value)
         arguments = (*loop.following, *values)
         span = self.span(node)
-        block.end(lambda: Call(loop.function, arguments, span=span))
+        block.end(lambda: ir.Call(loop.function, arguments, span=span))
 
     def _report_change(self, name: str, start: Type, now: Type, node: ast.stmt) -> None:
         hint = f"start with a value of that type, or give `{name}` another name in the loop"
@@ -466,7 +453,7 @@ class Loops(Patterns):
         block.end(way.make)
 
 
-def _ending_with(rest: Expr, way: Exit, made: Steps[Expr]) -> Steps[Expr]:
+def _ending_with(rest: ir.Expr, way: Exit, made: Steps[ir.Expr]) -> Steps[ir.Expr]:
     """`made`, with `rest` at the end of an exit of the loop."""
     way.result = lambda: rest
     return made

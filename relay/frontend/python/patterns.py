@@ -30,20 +30,7 @@ from relay.frontend.python.branches import Branches, may_act
 from relay.frontend.python.declarations import declaration_of, is_case
 from relay.frontend.python.standard import Cons, Nil, Nothing
 from relay.frontend.python.unit import Value
-from relay.ir.expr import (
-    Clause,
-    Expr,
-    If,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    Tuple,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall, substitute
 from relay.tree import Steps
 
@@ -53,7 +40,7 @@ class Fit:
     """A matched pattern: its variables, and the tests that follow."""
 
     values: dict[str, Value] = field(default_factory=dict)
-    tests: list[tuple[Var, ast.pattern]] = field(default_factory=list)  # equal to a value
+    tests: list[tuple[ir.Var, ast.pattern]] = field(default_factory=list)  # equal to a value
 
 
 class Patterns(Branches):
@@ -74,7 +61,7 @@ class Patterns(Branches):
         if statics.is_static(subject) and not isinstance(subject, tuple | list):
             return (yield self._by_value(node, node.cases, subject, scope, block))
         subject = yield self.lift(subject, node.subject)
-        if not is_atom(subject):
+        if not ir.is_atom(subject):
             subject = self.bind("subject", subject, node.subject, block)
         if isinstance(self.type_of(subject), TensorType):
             return (yield self._by_value(node, node.cases, subject, scope, block))
@@ -103,14 +90,14 @@ class Patterns(Branches):
         self,
         node: ast.Match,
         cases: Sequence[ast.match_case],
-        subject: Expr,
+        subject: ir.Expr,
         scope: Scope,
         block: Block,
     ) -> Flow:
         """The cases up to the first with a test, as one `match`; the others behind it."""
         span = self.span(node)
         branches: list[Branch] = []
-        patterns: list[Pattern] = []
+        patterns: list[ir.Pattern] = []
         tests: list[Value] = []  # True, or an expression
         rest: Sequence[ast.match_case] = ()
         for index, case in enumerate(cases):
@@ -142,28 +129,28 @@ class Patterns(Branches):
                 scope.frame.partial.append((node, missing or "where no test holds"))
             branches.append(Branch(inside, flow))
 
-        def build(results: list[Expr]) -> Expr:
+        def build(results: list[ir.Expr]) -> ir.Expr:
             if not goes_on:
                 return _match(subject, patterns, results, span)
             *matched, following = results
             otherwise, bind = join_function("otherwise", (), span)
 
-            def go_on() -> Expr:
+            def go_on() -> ir.Expr:
                 """The continuation where no case matches; a new call each time, so that none is
                 shared between branches."""
-                return following if is_atom(following) else call(otherwise, (), span)
+                return following if ir.is_atom(following) else call(otherwise, (), span)
 
             ends = [
-                result if test is True else If(test, result, go_on(), span=span)
+                result if test is True else ir.If(test, result, go_on(), span=span)
                 for test, result in zip(tests, matched, strict=True)
             ]
             if missing:
                 made = _match(
-                    subject, [*patterns, PatternWildcard(span=span)], [*ends, go_on()], span
+                    subject, [*patterns, ir.PatternWildcard(span=span)], [*ends, go_on()], span
                 )
             else:
                 made = _match(subject, patterns, ends, span)
-            return made if is_atom(following) else bind(following, made)
+            return made if ir.is_atom(following) else bind(following, made)
 
         acts = any(map(may_act, tests))
         return (yield self.join(branches, build, node, block, acts))
@@ -215,8 +202,8 @@ class Patterns(Branches):
         branches.append(Branch(other, flow))
         span = self.span(node)
 
-        def build(parts: list[Expr]) -> Expr:
-            return If(test, *parts, span=span)
+        def build(parts: list[ir.Expr]) -> ir.Expr:
+            return ir.If(test, *parts, span=span)
 
         return (yield self.join(branches, build, node, block, may_act(test)))
 
@@ -245,18 +232,20 @@ class Patterns(Branches):
                 value = yield self.expression(node.value, scope)
             case ast.MatchSingleton():
                 value = node.value
-                if not isinstance(subject, Expr):
+                if not isinstance(subject, ir.Expr):
                     return subject is value
             case _:
-                found = str(self.type_of(subject)) if isinstance(subject, Expr) else repr(subject)
+                found = (
+                    str(self.type_of(subject)) if isinstance(subject, ir.Expr) else repr(subject)
+                )
                 raise self.error(node, "the pattern takes apart what has no parts", found=found)
         return (yield self.comparison(ast.Eq(), subject, value, node))
 
-    def _missing(self, subject: Expr, patterns: list[Pattern]) -> str:
+    def _missing(self, subject: ir.Expr, patterns: list[ir.Pattern]) -> str:
         """The cases that no pattern covers."""
-        unit = Tuple(())
-        clauses = tuple(Clause(pattern, unit) for pattern in patterns)
-        cases = unmatched_cases(Match(subject, clauses), self.program.module)
+        unit = ir.Tuple(())
+        clauses = tuple(ir.Clause(pattern, unit) for pattern in patterns)
+        cases = unmatched_cases(ir.Match(subject, clauses), self.program.module)
         return ", ".join(f"`{case}`" for case in cases)
 
     def _alternatives(self, node: ast.pattern, scope: Scope) -> Steps[list[ast.pattern]]:
@@ -274,20 +263,20 @@ class Patterns(Branches):
         return [node]
 
     def _pattern(
-        self, node: ast.pattern, ty: Type, whole: Expr | None, scope: Scope, fit: Fit
+        self, node: ast.pattern, ty: Type, whole: ir.Expr | None, scope: Scope, fit: Fit
     ) -> Steps[Any]:
         """A pattern for values of type `ty`; its variables are added to `fit`. `whole` is the
         value, if it is bound to a name."""
         span = self.span(node)
         match node:
             case ast.MatchAs(pattern=None, name=None):
-                return PatternWildcard(span=span)
+                return ir.PatternWildcard(span=span)
             case ast.MatchAs(pattern=None, name=str() as name):
                 if whole is not None:
                     fit.values[name] = whole
-                    return PatternWildcard(span=span)
-                fit.values[name] = variable = Var(name, span=span)
-                return PatternVar(variable, span=span)
+                    return ir.PatternWildcard(span=span)
+                fit.values[name] = variable = ir.Var(name, span=span)
+                return ir.PatternVar(variable, span=span)
             case ast.MatchAs(pattern=ast.pattern() as inner, name=name):
                 if whole is None:
                     raise self.error(
@@ -304,18 +293,18 @@ class Patterns(Branches):
                     raise self.error(
                         node, "only scalars are compared in a pattern", "a number", str(known)
                     )
-                tested = Var("value", span=span)
+                tested = ir.Var("value", span=span)
                 fit.tests.append((tested, node))
-                return PatternVar(tested, span=span)
+                return ir.PatternVar(tested, span=span)
             case ast.MatchSequence():
                 return (yield self._sequence(node, ty, scope, fit))
             case ast.MatchClass():
                 return (yield self._class(node, ty, scope, fit))
         raise self.error(node, "this pattern has no meaning in a Relay function")
 
-    def _constructor(self, cls: type, patterns: list[Pattern], node: ast.pattern) -> Pattern:
+    def _constructor(self, cls: type, patterns: list[ir.Pattern], node: ast.pattern) -> ir.Pattern:
         constructor = self.constructor(cls)
-        return PatternConstructor(constructor, tuple(patterns), span=self.span(node))
+        return ir.PatternConstructor(constructor, tuple(patterns), span=self.span(node))
 
     def _inputs(self, cls: type, ty: Type) -> tuple[Type, ...]:
         """The types of the fields of a constructor, for values of type `ty`."""
@@ -354,12 +343,12 @@ class Patterns(Branches):
                 raise self.error(node, f"`{name}` {what}", hint=did_you_mean(name, names))
             given[name] = part
         inputs = self._inputs(cls, ty)
-        patterns: list[Pattern] = []
+        patterns: list[ir.Pattern] = []
         for name, part_type in zip(names, inputs, strict=True):
             if name in given:
                 patterns.append((yield self._pattern(given[name], part_type, None, scope, fit)))
             else:
-                patterns.append(PatternWildcard(span=self.span(node)))
+                patterns.append(ir.PatternWildcard(span=self.span(node)))
         return self._constructor(cls, patterns, node)
 
     def _sequence(self, node: ast.MatchSequence, ty: Type, scope: Scope, fit: Fit) -> Steps[Any]:
@@ -377,11 +366,11 @@ class Patterns(Branches):
                 self._pattern(part, part_type, None, scope, fit)
                 for part, part_type in zip(node.patterns, ty.fields, strict=True)
             )
-            return PatternTuple(tuple(patterns), span=self.span(node))
+            return ir.PatternTuple(tuple(patterns), span=self.span(node))
         if not self.is_list(ty):
             raise self.error(node, "only tuples and lists have parts in order", found=str(ty))
         parts = list(node.patterns)
-        end: Pattern = self._constructor(Nil, [], node)
+        end: ir.Pattern = self._constructor(Nil, [], node)
         if parts and isinstance(parts[-1], ast.MatchStar):
             star: Any = parts.pop()
             rest = ast.copy_location(ast.MatchAs(name=star.name), star)
@@ -395,12 +384,14 @@ class Patterns(Branches):
         return end
 
 
-def _match(subject: Expr, patterns: Sequence[Pattern], results: Sequence[Expr], span: Span) -> Expr:
+def _match(
+    subject: ir.Expr, patterns: Sequence[ir.Pattern], results: Sequence[ir.Expr], span: Span
+) -> ir.Expr:
     clauses = [
-        Clause(pattern, result, span=pattern.span)
+        ir.Clause(pattern, result, span=pattern.span)
         for pattern, result in zip(patterns, results, strict=True)
     ]
-    return Match(subject, tuple(clauses), span=span)
+    return ir.Match(subject, tuple(clauses), span=span)
 
 
 def _is_value(node: ast.AST) -> bool:

@@ -28,31 +28,14 @@ from functools import cached_property
 from operator import itemgetter
 
 from relay import tree
-from relay.analysis.annotated_regions import (
-    AnnotatedRegion,
-    AnnotatedRegionSet,
-    below,
-    compiler_of,
-)
+from relay.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet, below, compiler_of
 from relay.analysis.purity import Purity
 from relay.check.components import strongly_connected
 from relay.check.infer import infer_expr, infer_module
 from relay.errors import PassError
 from relay.immutable import frozen
+from relay.ir import expr as ir
 from relay.ir.attrs import DictAttrs
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    Op,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
 from relay.ir.function_attrs import is_foreign, is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import as_word
@@ -67,7 +50,7 @@ from relay.tree import Steps
 
 NOBODY = "default"
 
-Rewrite = Callable[[Syntax, Syntax], Syntax]
+Rewrite = Callable[[ir.Syntax, ir.Syntax], ir.Syntax]
 
 
 @frozen
@@ -84,7 +67,7 @@ class PartitionGraph(ModulePass):
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         taken = {name.name_hint for name in module.functions}
-        changed: dict[str, Function] = {}
+        changed: dict[str, ir.Function] = {}
         for name, function in module.functions.items():
             if is_sealed(function):
                 continue
@@ -102,24 +85,24 @@ class PartitionGraph(ModulePass):
         return infer_module(module) if changed else module
 
 
-def _is(node: Syntax, op: Op) -> bool:
-    return isinstance(node, Call) and node.op is op
+def _is(node: ir.Syntax, op: ir.Op) -> bool:
+    return isinstance(node, ir.Call) and node.op is op
 
 
 # --- normalizing annotations ---------------------------------------------------------------------
 
 
-def _annotated(function: Function, module: IRModule) -> Function:
+def _annotated(function: ir.Function, module: IRModule) -> ir.Function:
     """`function` with tuples that leave regions split, annotations for `default` removed, and
     regions around composite functions that are in none."""
     prepared = _rewritten(function, _prepared)
     regions = AnnotatedRegionSet(prepared, compiler_begin, compiler_end)
 
-    def around(before: Syntax, after: Syntax) -> Syntax:
+    def around(before: ir.Syntax, after: ir.Syntax) -> ir.Syntax:
         compiler = _compiler_of_composite(before)
         if compiler is None or regions.get_region(before) is not None:
             return after
-        assert isinstance(after, Call)
+        assert isinstance(after, ir.Call)
         inside = [compiler_begin(arg, compiler=compiler) for arg in after.args]
         return compiler_end(tree.replace(after, args=tuple(inside)), compiler=compiler)
 
@@ -127,46 +110,46 @@ def _annotated(function: Function, module: IRModule) -> Function:
     if result is function:
         return function
     typed = infer_expr(result, module)
-    assert isinstance(typed, Function)
+    assert isinstance(typed, ir.Function)
     return typed
 
 
-def _rewritten(function: Function, rewrite: Rewrite) -> Function:
+def _rewritten(function: ir.Function, rewrite: Rewrite) -> ir.Function:
     """`function` rewritten, except inside sealed and composite functions."""
-    settled: dict[Syntax, Syntax] = {
+    settled: dict[ir.Syntax, ir.Syntax] = {
         node: node
         for node in tree.postorder(function)
-        if isinstance(node, Function) and _is_settled(node)
+        if isinstance(node, ir.Function) and _is_settled(node)
     }
     return tree.transform(function, rewrite, settled)
 
 
-def _is_settled(function: Function) -> bool:
+def _is_settled(function: ir.Function) -> bool:
     return is_sealed(function) or COMPOSITE in function.attrs
 
 
-def _prepared(_: Syntax, after: Syntax) -> Syntax:
-    if not isinstance(after, Call) or after.op not in (compiler_begin, compiler_end):
+def _prepared(_: ir.Syntax, after: ir.Syntax) -> ir.Syntax:
+    if not isinstance(after, ir.Call) or after.op not in (compiler_begin, compiler_end):
         return after
     (data,) = after.args
     if compiler_of(after) == NOBODY:
         return data
-    if after.op is compiler_end and isinstance(data, Tuple):
+    if after.op is compiler_end and isinstance(data, ir.Tuple):
         return tree.run(_field_by_field(data, after))
     return after
 
 
-def _field_by_field(data: Expr, end: Call) -> Steps[Expr]:
+def _field_by_field(data: ir.Expr, end: ir.Call) -> Steps[ir.Expr]:
     """The fields of a tuple, each with its own end."""
-    if not isinstance(data, Tuple):
+    if not isinstance(data, ir.Tuple):
         return tree.replace(end, args=(data,))
     fields = yield tree.gather(_field_by_field(part, end) for part in data.fields)
     return tree.replace(data, fields=tuple(fields))
 
 
-def _compiler_of_composite(node: Syntax) -> str | None:
+def _compiler_of_composite(node: ir.Syntax) -> str | None:
     """The compiler of a composite function that is called in place."""
-    if isinstance(node, Call) and isinstance(node.op, Function) and not is_foreign(node.op):
+    if isinstance(node, ir.Call) and isinstance(node.op, ir.Function) and not is_foreign(node.op):
         compiler, dot, _ = str(node.op.attrs.get(COMPOSITE, "")).partition(".")
         return compiler if dot and compiler else None
     return None
@@ -180,15 +163,15 @@ class _Cut:
     """A region that becomes a function, with its inputs and outputs, each once and in order."""
 
     region: AnnotatedRegion
-    inputs: list[Expr] = field(default_factory=list)
-    outputs: list[Expr] = field(default_factory=list)
-    call: Call | None = None
+    inputs: list[ir.Expr] = field(default_factory=list)
+    outputs: list[ir.Expr] = field(default_factory=list)
+    call: ir.Call | None = None
 
     @cached_property
     def _numbers(self) -> dict[int, int]:
         return {id(e): number for number, e in enumerate(self.outputs)}
 
-    def number_of(self, output: Syntax) -> int:
+    def number_of(self, output: ir.Syntax) -> int:
         return self._numbers[id(output)]
 
 
@@ -196,9 +179,9 @@ class _Partition:
     """Moves the regions of one function into functions."""
 
     def __init__(
-        self, options: PartitionGraph, owner: str, taken: set[str], function: Function
+        self, options: PartitionGraph, owner: str, taken: set[str], function: ir.Function
     ) -> None:
-        self.made: dict[str, Function] = {}
+        self.made: dict[str, ir.Function] = {}
         self._options = options
         self._owner = owner
         self._taken = taken
@@ -206,7 +189,7 @@ class _Partition:
         self._purity = Purity(function)
         self._scopes = Scopes(function)
         self._position: dict[int, int] = {}
-        self._users: dict[int, list[Syntax]] = {}
+        self._users: dict[int, list[ir.Syntax]] = {}
         for position, node in enumerate(tree.postorder(function)):
             self._position[id(node)] = position
             for child in tree.children(node):
@@ -220,29 +203,29 @@ class _Partition:
             for member in cut.region.nodes:
                 del self._cuts[id(member)]
 
-    def result(self) -> Function:
-        new: dict[int, Syntax] = {}
+    def result(self) -> ir.Function:
+        new: dict[int, ir.Syntax] = {}
 
-        def of(e: Syntax) -> Steps[Syntax]:
+        def of(e: ir.Syntax) -> Steps[ir.Syntax]:
             if id(e) not in new:
                 cut = self._cuts.get(id(e))
                 new[id(e)] = yield (rebuilt(e) if cut is None else taken(e, cut))
             return new[id(e)]
 
-        def rebuilt(e: Syntax) -> Steps[Syntax]:
-            parts: list[Syntax] = yield tree.gather(map(of, tree.children(e)))
+        def rebuilt(e: ir.Syntax) -> Steps[ir.Syntax]:
+            parts: list[ir.Syntax] = yield tree.gather(map(of, tree.children(e)))
             return tree.rebuild(e, parts)
 
-        def taken(e: Syntax, cut: _Cut) -> Steps[Syntax]:
+        def taken(e: ir.Syntax, cut: _Cut) -> Steps[ir.Syntax]:
             """A result of a region at its use."""
             if cut.call is None:
                 cut.call = self._called(cut, (yield tree.gather(map(of, cut.inputs))))
             if len(cut.outputs) == 1:
                 return cut.call
-            return TupleGetItem(cut.call, cut.number_of(_value(e)))
+            return ir.TupleGetItem(cut.call, cut.number_of(_value(e)))
 
-        result: Syntax = tree.run(of(self._function))
-        assert isinstance(result, Function)
+        result: ir.Syntax = tree.run(of(self._function))
+        assert isinstance(result, ir.Function)
         return result
 
     def _cut(self, region: AnnotatedRegion) -> _Cut | None:
@@ -260,35 +243,35 @@ class _Partition:
             return None
         cut = _Cut(region)
         members = set(map(id, region.nodes))
-        given: dict[int, Expr] = {}
+        given: dict[int, ir.Expr] = {}
         for node in inside:
             given.update((self._position[id(at)], e) for at, e in _given(node, members))
             users = self._users[id(node)]
             if any(id(user) not in members or _is(user, compiler_end) for user in users):
-                assert isinstance(node, Expr)
+                assert isinstance(node, ir.Expr)
                 cut.outputs.append(node)
         # in evaluation order, each once
         inputs = {id(e): e for _, e in sorted(given.items(), key=itemgetter(0))}
         cut.inputs = [
             e
             for e in inputs.values()
-            if not (isinstance(e, Constant) and self._options.bind_constants)
+            if not (isinstance(e, ir.Constant) and self._options.bind_constants)
         ]
         if len(cut.outputs) > 1 and not all(map(self._purity.is_pure, cut.inputs)):
             return None
         return cut
 
-    def _is_plain(self, node: Syntax) -> bool:
+    def _is_plain(self, node: ir.Syntax) -> bool:
         match node:
-            case Tuple() | TupleGetItem():
+            case ir.Tuple() | ir.TupleGetItem():
                 return True
-            case Call(op=OpDef(stateful=stateful, on_values=on_values)):
+            case ir.Call(op=OpDef(stateful=stateful, on_values=on_values)):
                 return not stateful and not on_values
-            case Call(op=Function() as function):
+            case ir.Call(op=ir.Function() as function):
                 return not free_vars(function) and Purity(function).is_pure(function.body)
         return False
 
-    def _called(self, cut: _Cut, args: list[Expr]) -> Call:
+    def _called(self, cut: _Cut, args: list[ir.Expr]) -> ir.Call:
         """The call of the function made from a region."""
         compiler = as_word(cut.region.target, "compiler")
         base = as_word(f"tvmgen_{self._options.mod_name}_{compiler}_{self._owner}", "")
@@ -297,10 +280,10 @@ class _Partition:
             number += 1
         self._taken.add(name)
         params = {
-            id(e): Var(f"{compiler}_{number}_i{n}", e.checked_type)
+            id(e): ir.Var(f"{compiler}_{number}_i{n}", e.checked_type)
             for n, e in enumerate(cut.inputs)
         }
-        inside: dict[int, Syntax] = {}
+        inside: dict[int, ir.Syntax] = {}
         for node in cut.region.nodes:
             if _is(node, compiler_begin):
                 inside[id(node)] = params.get(id(_argument(node)), _argument(node))
@@ -308,40 +291,42 @@ class _Partition:
                 parts = (inside.get(id(p), params.get(id(p), p)) for p in tree.children(node))
                 inside[id(node)] = tree.rebuild(node, list(parts))
         results = [inside[id(e)] for e in cut.outputs]
-        body = results[0] if len(results) == 1 else Tuple(tuple(results))  # type: ignore[arg-type]
-        assert isinstance(body, Expr)
+        body = results[0] if len(results) == 1 else ir.Tuple(tuple(results))  # type: ignore[arg-type]
+        assert isinstance(body, ir.Expr)
         attrs = {"Primitive": 1, "Inline": 1, "Compiler": cut.region.target, "global_symbol": name}
-        function = Function(tuple(params.values()), body, attrs=DictAttrs(attrs))
+        function = ir.Function(tuple(params.values()), body, attrs=DictAttrs(attrs))
         types = tuple(free_type_vars(function))
         self.made[name] = tree.replace(function, type_params=types)
-        return Call(GlobalVar(name), tuple(args), type_args=types, span=cut.region.rets[0].span)
+        return ir.Call(
+            ir.GlobalVar(name), tuple(args), type_args=types, span=cut.region.rets[0].span
+        )
 
 
-def _is_border(node: Syntax) -> bool:
-    return isinstance(node, Call) and node.op in (compiler_begin, compiler_end)
+def _is_border(node: ir.Syntax) -> bool:
+    return isinstance(node, ir.Call) and node.op in (compiler_begin, compiler_end)
 
 
-def _argument(annotation: Syntax) -> Expr:
-    assert isinstance(annotation, Call)
+def _argument(annotation: ir.Syntax) -> ir.Expr:
+    assert isinstance(annotation, ir.Call)
     return annotation.args[0]
 
 
-def _value(e: Syntax) -> Syntax:
+def _value(e: ir.Syntax) -> ir.Syntax:
     """The value that leaves a region at `e`."""
     return _argument(e) if _is(e, compiler_end) else e
 
 
-def _given(node: Syntax, members: set[int]) -> Iterator[tuple[Syntax, Expr]]:
+def _given(node: ir.Syntax, members: set[int]) -> Iterator[tuple[ir.Syntax, ir.Expr]]:
     """The inputs of a region at `node`, each with the node it enters through."""
     for part in below(node):
         if _is(part, compiler_begin):
             yield part, _argument(part)
-        elif id(part) not in members and (not is_atom(part) or isinstance(part, Var)):
-            assert isinstance(part, Expr)
+        elif id(part) not in members and (not ir.is_atom(part) or isinstance(part, ir.Var)):
+            assert isinstance(part, ir.Expr)
             yield part, part
 
 
-def _tangled(function: Function, cuts: dict[int, _Cut]) -> Iterator[_Cut]:
+def _tangled(function: ir.Function, cuts: dict[int, _Cut]) -> Iterator[_Cut]:
     """The regions that, as one call, would depend on their own results: those on a cycle."""
     parts: dict[int, set[int]] = {}
     unit = {key: id(cut) for key, cut in cuts.items()}

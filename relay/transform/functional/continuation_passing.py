@@ -33,24 +33,9 @@ from relay.analysis.normal_forms import CLOSURE, is_kernel
 from relay.check.infer import infer_expr, infer_module
 from relay.errors import PassError
 from relay.immutable import frozen
+from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.dims import Dim
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    Op,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Var,
-)
 from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
@@ -82,18 +67,18 @@ class ToCPS(ModulePass):
         wanted = [name.name_hint for name, f in module.functions.items() if not is_sealed(f)]
         conversion = _Conversion(module, wanted)
         for name in wanted:
-            before: Function = module[name]
+            before: ir.Function = module[name]
             del module[name]
             module[conversion.names[name]] = conversion.function_of_module(before)
         for definition in conversion.definitions.values():
             module[definition.header] = definition
         if "main" in wanted:
-            twin = GlobalVar(conversion.names["main"])
+            twin = ir.GlobalVar(conversion.names["main"])
             module["main"] = _returning(twin, module[twin])
         return infer_module(module) if wanted else module
 
 
-def to_cps(func: Function, mod: IRModule | None = None) -> Function:
+def to_cps(func: ir.Function, mod: IRModule | None = None) -> ir.Function:
     """`func` with a continuation, `fn [.., R](.., k: fn (result) -> R) -> R`.
 
     The functions of `mod` that it calls are added to `mod` in that form, as `@f_cps`.
@@ -119,11 +104,11 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
         if name != own:
             module[conversion.names[name]] = typed[conversion.names[name]]
     result = infer_expr(made[own], module)
-    assert isinstance(result, Function)
+    assert isinstance(result, ir.Function)
     return result
 
 
-def un_cps(func: Function) -> Function:
+def un_cps(func: ir.Function) -> ir.Function:
     """A function that returns what `func`, a result of `to_cps`, passes to its continuation.
 
     Functions among its arguments, and in its result, still take continuations.
@@ -133,7 +118,7 @@ def un_cps(func: Function) -> Function:
 
 
 def _require_function(func: object) -> None:
-    if not isinstance(func, Function):
+    if not isinstance(func, ir.Function):
         raise PassError(f"a continuation is added to a relay.Function, found {type(func).__name__}")
 
 
@@ -143,7 +128,7 @@ def _reached(module: IRModule, root: str) -> list[str]:
     pending = [root]
     while pending:
         for node in tree.postorder(module[pending.pop()]):
-            if isinstance(node, GlobalVar) and node.name_hint not in found:
+            if isinstance(node, ir.GlobalVar) and node.name_hint not in found:
                 found[node.name_hint] = None
                 pending.append(node.name_hint)
     return list(found)
@@ -192,7 +177,7 @@ class _Conversion:
     wanted: Sequence[str]
     names: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, TypeData] = field(default_factory=dict)  # twins, by the original
-    constructors: dict[Constructor, Constructor] = field(default_factory=dict)
+    constructors: dict[ir.Constructor, ir.Constructor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         taken = UniqueNames({name.name_hint for name in self.module.functions})
@@ -214,7 +199,7 @@ class _Conversion:
             name = definition.header.name_hint
             types = _Types(TypeVar("R"), self.headers)
             for before in definition.constructors:
-                self.constructors[before] = Constructor(
+                self.constructors[before] = ir.Constructor(
                     constructors.fresh(f"{before.name_hint}_cps"),
                     tuple(map(types.of, before.inputs)),
                     self.headers[name],
@@ -225,7 +210,7 @@ class _Conversion:
                 tuple(self.constructors[c] for c in definition.constructors),
             )
 
-    def function_of_module(self, function: Function) -> Function:
+    def function_of_module(self, function: ir.Function) -> ir.Function:
         answer = TypeVar("R")
         made = tree.run(_Body(self, _Types(answer, self.headers), function).function(function))
         return tree.replace(made, type_params=(*made.type_params, answer))
@@ -234,54 +219,54 @@ class _Conversion:
 class _Body:
     """Converts one global function, and its nested functions."""
 
-    def __init__(self, conversion: _Conversion, types: _Types, root: Function) -> None:
+    def __init__(self, conversion: _Conversion, types: _Types, root: ir.Function) -> None:
         self._conversion = conversion
         self._types = types
-        self._new: dict[Var, Var] = {}
+        self._new: dict[ir.Var, ir.Var] = {}
         self._calling = self._find_calls(root)
 
-    def _find_calls(self, root: Function) -> set[int]:
+    def _find_calls(self, root: ir.Function) -> set[int]:
         """The expressions whose evaluation calls a function that takes a continuation."""
         found: set[int] = set()
         for node in tree.postorder(root):
-            if isinstance(node, Function):
+            if isinstance(node, ir.Function):
                 continue
-            is_call = isinstance(node, Call) and not self._returns(node.op)
+            is_call = isinstance(node, ir.Call) and not self._returns(node.op)
             if is_call or any(id(part) in found for part in tree.children(node)):
                 found.add(id(node))
         return found
 
-    def _returns(self, callee: Expr) -> bool:
+    def _returns(self, callee: ir.Expr) -> bool:
         """Whether the callee takes no continuation."""
-        if isinstance(callee, GlobalVar):
+        if isinstance(callee, ir.GlobalVar):
             return callee.name_hint not in self._conversion.names
-        return isinstance(callee, Op | Constructor) or is_kernel(callee)
+        return isinstance(callee, ir.Op | ir.Constructor) or is_kernel(callee)
 
     # --- parts
 
-    def _variable(self, before: Var) -> Var:
+    def _variable(self, before: ir.Var) -> ir.Var:
         if before not in self._new:
             ty = before.type_annotation or before.checked_type
             self._new[before] = with_annotation(before, ty, self._types.of(ty))
         return self._new[before]
 
     def _atom(self, e: Any) -> Any:
-        if isinstance(e, Var):
+        if isinstance(e, ir.Var):
             return self._variable(e)
-        if isinstance(e, Constructor):
+        if isinstance(e, ir.Constructor):
             return self._conversion.constructors.get(e, e)
         return e
 
-    def function(self, before: Function) -> Steps[Function]:
+    def function(self, before: ir.Function) -> Steps[ir.Function]:
         """`before` with a continuation."""
         if before.attrs.get("Primitive"):
             return before
         ty = before.checked_type
         assert isinstance(ty, FuncType)
         params = tuple(map(self._variable, before.params))
-        k = Var("k", self._types.continuation(self._types.of(ty.ret_type)))
+        k = ir.Var("k", self._types.continuation(self._types.of(ty.ret_type)))
         body = yield self._block(before.body, k)
-        return Function(
+        return ir.Function(
             (*params, k),
             body,
             self._types.answer,
@@ -292,88 +277,90 @@ class _Body:
 
     # --- blocks
 
-    def _block(self, e: Expr, k: Var | None) -> Steps[Expr]:
+    def _block(self, e: ir.Expr, k: ir.Var | None) -> Steps[ir.Expr]:
         """The block `e` with its result passed to `k`, or returned if `k` is None."""
-        bindings: list[tuple[Var, Expr]] = []
-        result: Expr | None = None
-        while isinstance(e, Let) and result is None:
+        bindings: list[tuple[ir.Var, ir.Expr]] = []
+        result: ir.Expr | None = None
+        while isinstance(e, ir.Let) and result is None:
             if k is not None and id(e.value) in self._calling:
                 result = yield self._with_rest(e, k, bindings)
             else:
                 bindings.append((self._variable(e.variable), (yield self._value(e.value))))
                 e = e.body
         if result is None:
-            if isinstance(e, Function):  # the one that a function marked `Closure` makes
+            if isinstance(e, ir.Function):  # the one that a function marked `Closure` makes
                 made = yield self.function(e)
-                bindings.append((Var("f", self._types.of(e.checked_type)), made))
+                bindings.append((ir.Var("f", self._types.of(e.checked_type)), made))
                 e = bindings[-1][0]
-            result = self._atom(e) if k is None else Call(k, (self._atom(e),))
+            result = self._atom(e) if k is None else ir.Call(k, (self._atom(e),))
         for variable, value in reversed(bindings):
-            result = Let(variable, value, result, span=value.span)
+            result = ir.Let(variable, value, result, span=value.span)
         return result
 
-    def _with_rest(self, let: Let, k: Var, bindings: list[tuple[Var, Expr]]) -> Steps[Any]:
+    def _with_rest(
+        self, let: ir.Let, k: ir.Var, bindings: list[tuple[ir.Var, ir.Expr]]
+    ) -> Steps[Any]:
         """A binding of a value with calls, and the rest of the block as its continuation."""
         value = let.value
-        rest: Expr = k
+        rest: ir.Expr = k
         if let.body is not let.variable:
             variable = self._variable(let.variable)
             body = yield self._block(let.body, k)
-            rest = Function((variable,), body, self._types.answer)
-        if isinstance(value, Call):
+            rest = ir.Function((variable,), body, self._types.answer)
+        if isinstance(value, ir.Call):
             return self._call(value, rest)
-        if not isinstance(rest, Var):
+        if not isinstance(rest, ir.Var):
             result_type = self._types.of(value.checked_type)
-            join = Var("k", self._types.continuation(result_type))
+            join = ir.Var("k", self._types.continuation(result_type))
             bindings.append((join, rest))
             rest = join
         return self._branches(value, rest)
 
-    def _call(self, call: Call, rest: Expr | None) -> Call:
+    def _call(self, call: ir.Call, rest: ir.Expr | None) -> ir.Call:
         """A call, with a continuation where the callee takes one."""
         callee = self._atom(call.op)
         given = tuple(map(self._types.of_argument, call.type_args))
-        if isinstance(callee, GlobalVar) and rest is not None:
-            callee = GlobalVar(self._conversion.names[callee.name_hint])
+        if isinstance(callee, ir.GlobalVar) and rest is not None:
+            callee = ir.GlobalVar(self._conversion.names[callee.name_hint])
             given = (*given, self._types.answer)
-        elif isinstance(call.op, Constructor) and callee is not call.op:
+        elif isinstance(call.op, ir.Constructor) and callee is not call.op:
             given = (*given, self._types.answer)
         args = tuple(map(self._atom, call.args))
         return tree.replace(
             call, op=callee, args=args if rest is None else (*args, rest), type_args=given
         )
 
-    def _value(self, e: Expr) -> Any:
+    def _value(self, e: ir.Expr) -> Any:
         """The value of a binding that has no calls."""
         match e:
-            case Var():
+            case ir.Var():
                 return self._variable(e)
-            case Function():
+            case ir.Function():
                 return self.function(e)
-            case If() | Match():
+            case ir.If() | ir.Match():
                 return self._branches(e, None)
-            case Call():
+            case ir.Call():
                 return self._call(e, None)
         return tree.rebuild(e, [self._atom(part) for part in tree.children(e)])
 
-    def _branches(self, e: Expr, k: Var | None) -> Steps[Expr]:
-        if isinstance(e, If):
+    def _branches(self, e: ir.Expr, k: ir.Var | None) -> Steps[ir.Expr]:
+        if isinstance(e, ir.If):
             true_branch = yield self._block(e.true_branch, k)
             false_branch = yield self._block(e.false_branch, k)
-            return If(self._atom(e.cond), true_branch, false_branch, span=e.span)
-        assert isinstance(e, Match)
+            return ir.If(self._atom(e.cond), true_branch, false_branch, span=e.span)
+        assert isinstance(e, ir.Match)
         clauses = []
         for clause in e.clauses:
             pattern = tree.transform(clause.lhs, lambda _, after: self._atom(after))
             rhs = yield self._block(clause.rhs, k)
-            clauses.append(Clause(pattern, rhs, span=clause.span))
-        return Match(self._atom(e.data), tuple(clauses), e.complete, span=e.span)
+            clauses.append(ir.Clause(pattern, rhs, span=clause.span))
+        return ir.Match(self._atom(e.data), tuple(clauses), e.complete, span=e.span)
 
 
 # --- back ---------------------------------------------------------------------------------------
 
 
-def _returning(callee: Expr, function: Function) -> Function:
+def _returning(callee: ir.Expr, function: ir.Function) -> ir.Function:
     """A function that calls `callee`, of the signature of `function`, and returns the result."""
     *params, k = function.params or (None,)
     answer = function.ret_type
@@ -398,30 +385,32 @@ def _returning(callee: Expr, function: Function) -> Function:
     fresh[answer] = result if is_simple else UNIT
     result = substitute(result, {answer: fresh[answer]})
     mine = [
-        Var(p.name_hint, substitute(p.type_annotation or p.checked_type, fresh), span=p.span)
+        ir.Var(p.name_hint, substitute(p.type_annotation or p.checked_type, fresh), span=p.span)
         for p in params
     ]
     type_args = tuple(fresh[p] for p in function.type_params)
-    given = Var("result", result)
+    given = ir.Var("result", result)
     if is_simple:
-        body: Expr = Call(callee, (*mine, Function((given,), given, result)), type_args=type_args)
+        body: ir.Expr = ir.Call(
+            callee, (*mine, ir.Function((given,), given, result)), type_args=type_args
+        )
     else:
         body = _through_cell(callee, mine, given, result, type_args)
     kept = tuple(p for p in fresh.values() if isinstance(p, TypeVar) and p is not fresh[answer])
-    return Function(tuple(mine), body, result, kept, function.attrs, span=function.span)
+    return ir.Function(tuple(mine), body, result, kept, function.attrs, span=function.span)
 
 
 def _through_cell(
-    callee: Expr, args: Sequence[Var], given: Var, result: Type, type_args: tuple[Any, ...]
-) -> Expr:
+    callee: ir.Expr, args: Sequence[ir.Var], given: ir.Var, result: Type, type_args: tuple[Any, ...]
+) -> ir.Expr:
     """A call with a continuation that stores the result in a cell, which is read afterwards.
 
     The cell holds a function that returns the result; the initial one is never called.
     """
     thunk = FuncType((), result)
-    never, cell, done = Var("never", thunk), Var("cell"), Var("done")
-    leave = Function((given,), RefWrite(cell, Function((), given, result)), UNIT)
-    call = Call(callee, (*args, leave), type_args=type_args)
-    body: Expr = Let(done, call, Call(RefRead(cell), ()))
-    body = Let(cell, RefCreate(never), body)
-    return Let(never, Function((), Call(never, ()), result), body)
+    never, cell, done = ir.Var("never", thunk), ir.Var("cell"), ir.Var("done")
+    leave = ir.Function((given,), ir.RefWrite(cell, ir.Function((), given, result)), UNIT)
+    call = ir.Call(callee, (*args, leave), type_args=type_args)
+    body: ir.Expr = ir.Let(done, call, ir.Call(ir.RefRead(cell), ()))
+    body = ir.Let(cell, ir.RefCreate(never), body)
+    return ir.Let(never, ir.Function((), ir.Call(never, ()), result), body)

@@ -31,25 +31,9 @@ from relay import tree
 from relay.analysis.normal_forms import CLOSURE, makes_closure
 from relay.check.infer import infer_module
 from relay.errors import Diagnostic, PassError
+from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.dims import ANY
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    Let,
-    Match,
-    Op,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    Var,
-    ascribed,
-)
 from relay.ir.function_attrs import is_opaque, is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
@@ -62,10 +46,10 @@ from relay.transform.functional.remove_unused_functions import RemoveUnusedFunct
 from relay.tree import Steps
 
 
-def Defunctionalization(func: Function, mod: IRModule) -> Function:
+def Defunctionalization(func: ir.Function, mod: IRModule) -> ir.Function:
     """`func` without function values. The data types, the `apply` functions, and the converted
     functions that it calls are added to `mod`, under new names."""
-    if not isinstance(func, Function):
+    if not isinstance(func, ir.Function):
         raise PassError(f"a relay.Function is to be made first order, found {type(func).__name__}")
     if is_sealed(func):
         return func
@@ -84,7 +68,7 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
         if name.name_hint != entry:
             mod[name] = function
     result = made[entry]
-    assert isinstance(result, Function)
+    assert isinstance(result, ir.Function)
     return result
 
 
@@ -98,8 +82,8 @@ class _FirstOrder:
     given: IRModule  # the original module
     names: dict[str, str] = field(default_factory=dict)
     applying: dict[Type, str] = field(default_factory=dict)  # `apply` functions by class
-    values: dict[str, Constructor] = field(default_factory=dict)  # constructors by function
-    copies: dict[tuple[Type, Constructor], Constructor] = field(default_factory=dict)
+    values: dict[str, ir.Constructor] = field(default_factory=dict)  # constructors by function
+    copies: dict[tuple[Type, ir.Constructor], ir.Constructor] = field(default_factory=dict)
     result: IRModule = field(default_factory=IRModule)
 
     def module(self) -> IRModule:
@@ -132,7 +116,7 @@ class _FirstOrder:
             if is_sealed(function):
                 continue
             for node in tree.postorder(function):
-                if isinstance(node, GlobalVar):
+                if isinstance(node, ir.GlobalVar):
                     callers.setdefault(node.name_hint, []).append(hint)
             is_same = hint in self.given and self.given[hint] is function
             if not is_same or any(map(self._is_function, _values(function))):
@@ -145,7 +129,7 @@ class _FirstOrder:
                 changed.extend(callers.get(hint, ()))
         return found
 
-    def _is_function(self, e: Expr) -> bool:
+    def _is_function(self, e: ir.Expr) -> bool:
         """Whether the type of `e` contains functions."""
         return e.ty is not None and self.types.occur_in(e.ty)
 
@@ -183,19 +167,19 @@ class _FirstOrder:
         made_of = self._values_by_class()
         for of_class in classes:
             header = self.types.header(of_class)
-            found: list[Constructor] = []
+            found: list[ir.Constructor] = []
             if isinstance(of_class, TypeCall):
                 for before, fields in self.types.instance(of_class):
-                    copy = Constructor(constructors.fresh(before.name_hint), fields, header)
+                    copy = ir.Constructor(constructors.fresh(before.name_hint), fields, header)
                     self.copies[of_class, before] = copy
                     found.append(copy)
             for name in made_of.get(of_class, ()):
                 captured = tuple(self.types.closed(p.checked_type) for p in self._captured(name))
                 hint = constructors.fresh(name[0].upper() + name[1:])
-                self.values[name] = Constructor(hint, captured, header)
+                self.values[name] = ir.Constructor(hint, captured, header)
                 found.append(self.values[name])
             # a type without functions has no values
-            found = found or [Constructor(constructors.fresh("Nothing"), (), header)]
+            found = found or [ir.Constructor(constructors.fresh("Nothing"), (), header)]
             self.result[header] = TypeData(header, (), tuple(found))
 
     def _values_by_class(self) -> dict[Type, list[str]]:
@@ -206,19 +190,19 @@ class _FirstOrder:
             found.setdefault(of_class, []).append(name)
         return found
 
-    def _captured(self, name: str) -> tuple[Var, ...]:
-        function: Function = self.before[name]
+    def _captured(self, name: str) -> tuple[ir.Var, ...]:
+        function: ir.Function = self.before[name]
         return function.params if makes_closure(function) else ()
 
     # --- functions
 
-    def _function(self, function: Function) -> Function:
+    def _function(self, function: ir.Function) -> ir.Function:
         """A global function; one that makes closures becomes the function of the closures."""
         body = _Body(self, function)
         if not makes_closure(function):
             return body.function(function)
         inner = function.body
-        assert isinstance(inner, Function)
+        assert isinstance(inner, ir.Function)
         made = body.function(inner)
         captured = tuple(map(body.variable, function.params))
         return tree.replace(
@@ -228,63 +212,63 @@ class _FirstOrder:
             attrs=inner.attrs.without(CLOSURE),
         )
 
-    def _apply(self, of_class: Type) -> Function:
+    def _apply(self, of_class: Type) -> ir.Function:
         """The function that calls the functions of a class."""
         signature = self.types.signature(of_class)
         header = self.types.header(of_class)
-        callee = Var("f", TypeCall(header, ()))
-        args = tuple(Var("x", ty) for ty in signature.arg_types)
+        callee = ir.Var("f", TypeCall(header, ()))
+        args = tuple(ir.Var("x", ty) for ty in signature.arg_types)
         clauses = []
         for name, constructor in self.values.items():
             if constructor.belong_to == header:
-                fields = tuple(Var(p.name_hint, f) for p, f in self._fields(name, constructor))
-                pattern = PatternConstructor(constructor, tuple(map(PatternVar, fields)))
+                fields = tuple(ir.Var(p.name_hint, f) for p, f in self._fields(name, constructor))
+                pattern = ir.PatternConstructor(constructor, tuple(map(ir.PatternVar, fields)))
                 call = self._call(name, (*fields, *args))
-                clauses.append(Clause(pattern, self._as(signature.ret_type, call, name)))
-        body: Expr = Match(callee, tuple(clauses))
+                clauses.append(ir.Clause(pattern, self._as(signature.ret_type, call, name)))
+        body: ir.Expr = ir.Match(callee, tuple(clauses))
         if not clauses:
-            body = Call(GlobalVar(self.applying[of_class]), (callee, *args))
-        return Function((callee, *args), body, signature.ret_type)
+            body = ir.Call(ir.GlobalVar(self.applying[of_class]), (callee, *args))
+        return ir.Function((callee, *args), body, signature.ret_type)
 
-    def _fields(self, name: str, constructor: Constructor) -> list[tuple[Var, Type]]:
+    def _fields(self, name: str, constructor: ir.Constructor) -> list[tuple[ir.Var, Type]]:
         return list(zip(self._captured(name), constructor.inputs, strict=True))
 
-    def _as(self, wanted: Type, call: Call, name: str) -> Expr:
+    def _as(self, wanted: Type, call: ir.Call, name: str) -> ir.Expr:
         """The result of a function, with the result type of its class."""
         found = made_type(self.before[name])
         assert isinstance(found, FuncType)
-        return call if self.types.closed(found.ret_type) == wanted else ascribed(call, wanted)
+        return call if self.types.closed(found.ret_type) == wanted else ir.ascribed(call, wanted)
 
-    def _call(self, name: str, args: Sequence[Var]) -> Call:
-        function: Function = self.before[name]
+    def _call(self, name: str, args: Sequence[ir.Var]) -> ir.Call:
+        function: ir.Function = self.before[name]
         sizes = function.type_params
-        if makes_closure(function) and isinstance(function.body, Function):
+        if makes_closure(function) and isinstance(function.body, ir.Function):
             sizes = (*sizes, *function.body.type_params)
-        return Call(GlobalVar(self.names[name]), tuple(args), type_args=(ANY,) * len(sizes))
+        return ir.Call(ir.GlobalVar(self.names[name]), tuple(args), type_args=(ANY,) * len(sizes))
 
 
-def _values(function: Function) -> Iterator[Expr]:
+def _values(function: ir.Function) -> Iterator[ir.Expr]:
     """The expressions that are used as values in a global function, not only called by name."""
     for node in tree.postorder(function, lambda n: not is_opaque(n)):
-        if isinstance(node, Pattern | Clause) or is_opaque(node):
+        if isinstance(node, ir.Pattern | ir.Clause) or is_opaque(node):
             continue
         if node is function and makes_closure(function):
             continue
         for part in tree.children(node):
-            if isinstance(part, Expr) and not (isinstance(node, Call) and part is node.op):
+            if isinstance(part, ir.Expr) and not (isinstance(node, ir.Call) and part is node.op):
                 yield part
-        if isinstance(node, Call) and not _is_named(node.op):
+        if isinstance(node, ir.Call) and not _is_named(node.op):
             yield node.op
-        if isinstance(node, Match):
+        if isinstance(node, ir.Match):
             yield from (clause.rhs for clause in node.clauses)
             yield from (
-                v for c in node.clauses for v in tree.postorder(c.lhs) if isinstance(v, Var)
+                v for c in node.clauses for v in tree.postorder(c.lhs) if isinstance(v, ir.Var)
             )
 
 
-def _is_named(callee: Expr) -> bool:
+def _is_named(callee: ir.Expr) -> bool:
     """Whether a callee is not a function value."""
-    return isinstance(callee, GlobalVar | Op | Constructor) or is_opaque(callee)
+    return isinstance(callee, ir.GlobalVar | ir.Op | ir.Constructor) or is_opaque(callee)
 
 
 def _used_as_values(module: IRModule) -> list[str]:
@@ -294,8 +278,8 @@ def _used_as_values(module: IRModule) -> list[str]:
         if is_sealed(function):
             continue
         for e in _values(function):
-            named = e.op if isinstance(e, Call) else e
-            if isinstance(named, GlobalVar) and (e is named or makes_closure(module[named])):
+            named = e.op if isinstance(e, ir.Call) else e
+            if isinstance(named, ir.GlobalVar) and (e is named or makes_closure(module[named])):
                 found[named.name_hint] = None
     return list(found)
 
@@ -313,62 +297,62 @@ def _types_in(module: IRModule) -> list[Type]:
 class _Body:
     """Rewrites one global function."""
 
-    def __init__(self, program: _FirstOrder, root: Function) -> None:
+    def __init__(self, program: _FirstOrder, root: ir.Function) -> None:
         self._program = program
         self._types = program.types
-        self._variables: dict[Var, Var] = {}
+        self._variables: dict[ir.Var, ir.Var] = {}
         self._new: dict[int, Any] = {}
-        self._clauses: dict[int, Clause] = {}
+        self._clauses: dict[int, ir.Clause] = {}
         inside = root.body if makes_closure(root) else root
         for node in tree.postorder(inside, lambda n: not is_opaque(n)):
-            if isinstance(node, Expr) and node is not inside:
+            if isinstance(node, ir.Expr) and node is not inside:
                 self._new[id(node)] = self._rewritten(node)
 
-    def function(self, before: Function) -> Function:
+    def function(self, before: ir.Function) -> ir.Function:
         params = tuple(map(self.variable, before.params))
         result = self._types.converted(before.ret_type or before.body.checked_type)
         return tree.replace(before, params=params, body=self._value(before.body), ret_type=result)
 
-    def variable(self, before: Var) -> Var:
+    def variable(self, before: ir.Var) -> ir.Var:
         if before not in self._variables:
             ty = before.type_annotation or before.checked_type
             self._variables[before] = with_annotation(before, ty, self._types.converted(ty))
         return self._variables[before]
 
-    def _value(self, e: Expr) -> Expr:
+    def _value(self, e: ir.Expr) -> ir.Expr:
         """The replacement of `e` where it is used as a value."""
-        if isinstance(e, Var):
+        if isinstance(e, ir.Var):
             return self.variable(e)
-        if isinstance(e, GlobalVar):
-            return Call(self._program.values[e.name_hint], (), span=e.span)
-        value: Expr = self._new[id(e)]
+        if isinstance(e, ir.GlobalVar):
+            return ir.Call(self._program.values[e.name_hint], (), span=e.span)
+        value: ir.Expr = self._new[id(e)]
         return value
 
-    def _rewritten(self, e: Expr) -> Expr:
+    def _rewritten(self, e: ir.Expr) -> ir.Expr:
         match e:
-            case Call():
+            case ir.Call():
                 return self._call(e)
-            case Match():
+            case ir.Match():
                 return self._match(e)
-            case Function() | Var() | GlobalVar() | Op() | Constructor():
+            case ir.Function() | ir.Var() | ir.GlobalVar() | ir.Op() | ir.Constructor():
                 return e  # a kernel; the others are rewritten where they are used
-        parts = [self._value(part) for part in tree.children(e) if isinstance(part, Expr)]
+        parts = [self._value(part) for part in tree.children(e) if isinstance(part, ir.Expr)]
         return tree.rebuild(e, parts)
 
     # --- calls
 
-    def _call(self, e: Call) -> Expr:
+    def _call(self, e: ir.Call) -> ir.Expr:
         args = tuple(map(self._value, e.args))
         given = tuple(self._types.converted(a) if isinstance(a, Type) else a for a in e.type_args)
         match e.op:
-            case GlobalVar(name_hint=name):
-                function: Function = self._program.before[name]
+            case ir.GlobalVar(name_hint=name):
+                function: ir.Function = self._program.before[name]
                 if makes_closure(function):
-                    return Call(self._program.values[name], args, span=e.span)
-                callee: Expr = GlobalVar(self._program.names[name])
-            case Constructor() as constructor:
+                    return ir.Call(self._program.values[name], args, span=e.span)
+                callee: ir.Expr = ir.GlobalVar(self._program.names[name])
+            case ir.Constructor() as constructor:
                 if self._types.is_replaced(e.checked_type):
-                    return Call(self._copy(constructor, e.checked_type), args, span=e.span)
+                    return ir.Call(self._copy(constructor, e.checked_type), args, span=e.span)
                 callee = constructor
             case op if _is_named(op):
                 callee = op
@@ -376,54 +360,54 @@ class _Body:
                 return self._applied(e, op, args)
         return tree.replace(e, op=callee, args=args, type_args=given)
 
-    def _copy(self, constructor: Constructor, ty: Type) -> Constructor:
+    def _copy(self, constructor: ir.Constructor, ty: Type) -> ir.Constructor:
         return self._program.copies[self._types.class_of(ty), constructor]
 
-    def _applied(self, e: Call, op: Expr, args: tuple[Expr, ...]) -> Expr:
+    def _applied(self, e: ir.Call, op: ir.Expr, args: tuple[ir.Expr, ...]) -> ir.Expr:
         """A call of a function value, with the type of `e` where that is more precise."""
         of_class = self._types.class_of(op.checked_type)
-        apply = GlobalVar(self._program.applying[of_class])
-        call = Call(apply, (self._value(op), *args), span=e.span)
+        apply = ir.GlobalVar(self._program.applying[of_class])
+        call = ir.Call(apply, (self._value(op), *args), span=e.span)
         wanted = self._types.converted(e.checked_type)
         if self._types.signature(of_class).ret_type == wanted:
             return call
-        return ascribed(call, wanted)
+        return ir.ascribed(call, wanted)
 
     # --- matches
 
-    def _match(self, e: Match) -> Expr:
+    def _match(self, e: ir.Match) -> ir.Expr:
         clauses = []
         for clause in e.clauses:
             if id(clause) not in self._clauses:
                 self._clauses[id(clause)] = self._clause(clause, e.data.checked_type)
             clauses.append(self._clauses[id(clause)])
-        return Match(self._value(e.data), tuple(clauses), e.complete, span=e.span)
+        return ir.Match(self._value(e.data), tuple(clauses), e.complete, span=e.span)
 
-    def _clause(self, clause: Clause, ty: Type) -> Clause:
-        renamed: list[tuple[Var, Var]] = []
+    def _clause(self, clause: ir.Clause, ty: Type) -> ir.Clause:
+        renamed: list[tuple[ir.Var, ir.Var]] = []
         found = self._types.converted(ty)
         pattern = tree.run(self._pattern(clause.lhs, ty, found, renamed))
         rhs = self._value(clause.rhs)
         for variable, part in reversed(renamed):
-            rhs = Let(variable, part, rhs)
-        return Clause(pattern, rhs, span=clause.span)
+            rhs = ir.Let(variable, part, rhs)
+        return ir.Clause(pattern, rhs, span=clause.span)
 
     def _pattern(
-        self, pattern: Pattern, ty: Type, found: Type, renamed: list[tuple[Var, Var]]
-    ) -> Steps[Pattern]:
+        self, pattern: ir.Pattern, ty: Type, found: Type, renamed: list[tuple[ir.Var, ir.Var]]
+    ) -> Steps[ir.Pattern]:
         """A pattern for data of the original type `ty` and the converted type `found`.
 
         A variable whose type differs from that of its field is bound by a let behind the pattern.
         """
         match pattern:
-            case PatternVar(var=var):
+            case ir.PatternVar(var=var):
                 variable = self.variable(var)
                 if variable.type_annotation in (None, found):
-                    return PatternVar(variable, span=pattern.span)
-                part = Var(var.name_hint, found)
+                    return ir.PatternVar(variable, span=pattern.span)
+                part = ir.Var(var.name_hint, found)
                 renamed.append((variable, part))
-                return PatternVar(part, span=pattern.span)
-            case PatternConstructor(constructor=constructor, patterns=patterns):
+                return ir.PatternVar(part, span=pattern.span)
+            case ir.PatternConstructor(constructor=constructor, patterns=patterns):
                 assert isinstance(ty, TypeCall) and isinstance(found, TypeCall)
                 before = self._fields(constructor, ty)
                 if self._types.is_replaced(ty):
@@ -432,24 +416,24 @@ class _Body:
                 else:
                     after = self._fields(constructor, found)
                 parts = yield self._patterns(patterns, before, after, renamed)
-                return PatternConstructor(constructor, tuple(parts), span=pattern.span)
-            case PatternTuple(patterns=patterns):
+                return ir.PatternConstructor(constructor, tuple(parts), span=pattern.span)
+            case ir.PatternTuple(patterns=patterns):
                 assert isinstance(ty, TupleType) and isinstance(found, TupleType)
                 parts = yield self._patterns(patterns, ty.fields, found.fields, renamed)
-                return PatternTuple(tuple(parts), span=pattern.span)
+                return ir.PatternTuple(tuple(parts), span=pattern.span)
         return pattern
 
     def _patterns(
         self,
-        patterns: Sequence[Pattern],
+        patterns: Sequence[ir.Pattern],
         before: Sequence[Type],
         after: Sequence[Type],
-        renamed: list[tuple[Var, Var]],
-    ) -> Steps[list[Pattern]]:
+        renamed: list[tuple[ir.Var, ir.Var]],
+    ) -> Steps[list[ir.Pattern]]:
         triples = zip(patterns, before, after, strict=True)
         return tree.gather(self._pattern(*each, renamed) for each in triples)
 
-    def _fields(self, constructor: Constructor, ty: TypeCall) -> tuple[Type, ...]:
+    def _fields(self, constructor: ir.Constructor, ty: TypeCall) -> tuple[Type, ...]:
         definition = self._program.before.type_definition(constructor.belong_to.name_hint)
         given = dict(zip(definition.type_vars, ty.args, strict=True))
         return tuple(substitute(field, given) for field in constructor.inputs)

@@ -24,17 +24,8 @@ from __future__ import annotations
 
 from relay import tree
 from relay.immutable import frozen
+from relay.ir import expr as ir
 from relay.ir.adt import constructor_type
-from relay.ir.expr import (
-    Call,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    PatternConstructor,
-    Syntax,
-    Var,
-)
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TypeVar, substitute
 from relay.op.opdef import OpDef
@@ -53,45 +44,45 @@ class EtaExpand(FunctionPass):
     expand_operator: bool = False
 
     def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
-        new: dict[int, Syntax] = {}
+        self, function: ir.Function, module: IRModule, context: PassContext
+    ) -> ir.Function:
+        new: dict[int, ir.Syntax] = {}
         for node in tree.postorder(function):
             parts = []
             for index, part in enumerate(tree.children(node)):
                 # callees and the constructors of patterns are not values
-                in_place = isinstance(node, PatternConstructor) or (
-                    isinstance(node, Call) and index == 0
+                in_place = isinstance(node, ir.PatternConstructor) or (
+                    isinstance(node, ir.Call) and index == 0
                 )
                 expansion = None if in_place else self._expansion(part, module)
                 parts.append(new[id(part)] if expansion is None else expansion)
             new[id(node)] = tree.rebuild(node, parts)
         result = new[id(function)]
-        assert isinstance(result, Function)
+        assert isinstance(result, ir.Function)
         return result
 
-    def _expansion(self, e: Syntax, module: IRModule) -> Function | None:
+    def _expansion(self, e: ir.Syntax, module: IRModule) -> ir.Function | None:
         """The function that replaces `e`; a new one each time, as variables are bound once."""
         match e:
-            case Constructor() if self.expand_constructor:
+            case ir.Constructor() if self.expand_constructor:
                 definition = module.type_definition(e.belong_to.name_hint)
                 return _calling(e, constructor_type(e, definition), ["x"] * len(e.inputs))
-            case GlobalVar() if self.expand_global_var:
+            case ir.GlobalVar() if self.expand_global_var:
                 function = module[e]
                 assert isinstance(function.checked_type, FuncType)
                 names = [param.name_hint for param in function.params]
                 return _calling(e, function.checked_type, names)
             case OpDef() if self.expand_operator:
-                params = tuple(Var(name) for name, _ in e.arguments)
-                return Function(params, Call(e, params, e.make_attrs({})))
+                params = tuple(ir.Var(name) for name, _ in e.arguments)
+                return ir.Function(params, ir.Call(e, params, e.make_attrs({})))
         return None
 
 
-def _calling(callee: Expr, ty: FuncType, names: list[str]) -> Function:
+def _calling(callee: ir.Expr, ty: FuncType, names: list[str]) -> ir.Function:
     """A function of that type that calls `callee`."""
     fresh = {p: TypeVar(p.name_hint, p.kind) for p in ty.type_params}
     params = tuple(
-        Var(name, substitute(arg, fresh)) for name, arg in zip(names, ty.arg_types, strict=True)
+        ir.Var(name, substitute(arg, fresh)) for name, arg in zip(names, ty.arg_types, strict=True)
     )
     result = substitute(ty.ret_type, fresh)
-    return Function(params, Call(callee, params), result, tuple(fresh.values()))
+    return ir.Function(params, ir.Call(callee, params), result, tuple(fresh.values()))

@@ -24,21 +24,9 @@ from relay import tree
 from relay.check.infer import infer_module
 from relay.errors import PassError
 from relay.immutable import frozen
+from relay.ir import expr as ir
 from relay.ir.copying import copied
 from relay.ir.dims import ANY
-from relay.ir.expr import (
-    Call,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Tuple,
-    TupleGetItem,
-    Var,
-    ascribed,
-    const,
-)
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import TensorType, TupleType, Type
@@ -81,7 +69,7 @@ class FlexibleShapeDispatch(ModulePass):
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         if "main" not in module:
             raise PassError("there is no `@main` whose inputs could have several sizes")
-        main: Function = module["main"]
+        main: ir.Function = module["main"]
         varying = self._varying(main)
         names = UniqueNames({name.name_hint for name in module.functions})
         made: dict[int, str] = {}
@@ -93,7 +81,7 @@ class FlexibleShapeDispatch(ModulePass):
         module["main"] = self._dispatching(main, varying, made, module)
         return infer_module(module)
 
-    def _varying(self, main: Function) -> list[Var]:
+    def _varying(self, main: ir.Function) -> list[ir.Var]:
         indices = (0,) if self.input_indices is None else self.input_indices
         if not indices or not all(0 <= i < len(main.params) for i in indices):
             raise PassError(
@@ -103,30 +91,30 @@ class FlexibleShapeDispatch(ModulePass):
         return [main.params[i] for i in indices]
 
     def _dispatching(
-        self, main: Function, varying: list[Var], made: dict[int, str], module: IRModule
-    ) -> Function:
+        self, main: ir.Function, varying: list[ir.Var], made: dict[int, str], module: IRModule
+    ) -> ir.Function:
         params = []
         for param in main.params:
             ty: Any = param.checked_type
             ty = resized(param, self.axis, ANY) if param in varying else ty
-            params.append(Var(param.name_hint, ty, span=param.span))
+            params.append(ir.Var(param.name_hint, ty, span=param.span))
         first = params[main.params.index(varying[0])]
-        size = Var("size")
+        size = ir.Var("size")
         result = self._result_type(made, module)
-        body: Expr | None = None
+        body: ir.Expr | None = None
         for bucket, name in reversed(made.items()):
             is_varying = [param in varying for param in main.params]
-            branch = self._branch(bucket, GlobalVar(name), params, is_varying, size, result)
+            branch = self._branch(bucket, ir.GlobalVar(name), params, is_varying, size, result)
             compare = less_equal if self.auto_pad else equal
-            test = compare(size, const(bucket, "int64"))
-            body = branch if body is None else If(test, branch, body)
+            test = compare(size, ir.const(bucket, "int64"))
+            body = branch if body is None else ir.If(test, branch, body)
         assert body is not None
-        extent = take(shape_of(first, dtype="int64"), const(self._axis_of(first)), axis=0)
+        extent = take(shape_of(first, dtype="int64"), ir.const(self._axis_of(first)), axis=0)
         return tree.replace(
-            main, params=tuple(params), body=Let(size, extent, body), ret_type=result
+            main, params=tuple(params), body=ir.Let(size, extent, body), ret_type=result
         )
 
-    def _axis_of(self, param: Var) -> int:
+    def _axis_of(self, param: ir.Var) -> int:
         assert isinstance(param.type_annotation, TensorType)
         return self.axis % len(param.type_annotation.shape)
 
@@ -155,44 +143,46 @@ class FlexibleShapeDispatch(ModulePass):
     def _branch(
         self,
         bucket: int,
-        callee: GlobalVar,
-        params: list[Var],
+        callee: ir.GlobalVar,
+        params: list[ir.Var],
         is_varying: list[bool],
-        size: Var,
+        size: ir.Var,
         result: Type,
-    ) -> Expr:
+    ) -> ir.Expr:
         """The call of the function for one bucket."""
-        args: list[Expr] = []
+        args: list[ir.Expr] = []
         for param, varies in zip(params, is_varying, strict=True):
             args.append(self._padded(param, bucket, size) if varies and self.auto_pad else param)
-        value: Expr = Call(callee, tuple(args))
+        value: ir.Expr = ir.Call(callee, tuple(args))
         if self.auto_pad and self.affects_output:
-            whole = Var("whole")
-            value = Let(whole, value, tree.run(self._cut(whole, result, size)))
-        return ascribed(value, result)
+            whole = ir.Var("whole")
+            value = ir.Let(whole, value, tree.run(self._cut(whole, result, size)))
+        return ir.ascribed(value, result)
 
-    def _padded(self, param: Var, bucket: int, size: Var) -> Expr:
+    def _padded(self, param: ir.Var, bucket: int, size: ir.Var) -> ir.Expr:
         ty = param.type_annotation
         assert isinstance(ty, TensorType)
         axis = self._axis_of(param)
         # whether to pad before and after each axis
         places = [[0, int(i == axis)] for i in range(len(ty.shape))]
         # an input that is too large is refused by the called function
-        missing = maximum(subtract(const(bucket, "int64"), size), const(0, "int64"))
-        width = multiply(const(places, "int64"), missing)
-        return pad(param, width, const(self.pad_value, ty.dtype))
+        missing = maximum(subtract(ir.const(bucket, "int64"), size), ir.const(0, "int64"))
+        width = multiply(ir.const(places, "int64"), missing)
+        return pad(param, width, ir.const(self.pad_value, ty.dtype))
 
-    def _cut(self, e: Expr, ty: Type, size: Var) -> Steps[Expr]:
+    def _cut(self, e: ir.Expr, ty: Type, size: ir.Var) -> Steps[ir.Expr]:
         if isinstance(ty, TensorType) and self._has_axis(ty):
             axis = self.axis % len(ty.shape)
             end = reshape(size, newshape=(1,))
-            return strided_slice(e, const([0], "int64"), end, const([1], "int64"), axes=[axis])
+            return strided_slice(
+                e, ir.const([0], "int64"), end, ir.const([1], "int64"), axes=[axis]
+            )
         if not isinstance(ty, TupleType):
             return e
-        parts: list[Expr] = yield tree.gather(
-            self._cut(TupleGetItem(e, i), part, size) for i, part in enumerate(ty.fields)
+        parts: list[ir.Expr] = yield tree.gather(
+            self._cut(ir.TupleGetItem(e, i), part, size) for i, part in enumerate(ty.fields)
         )
-        return Tuple(tuple(parts))
+        return ir.Tuple(tuple(parts))
 
 
 def _common(one: Type, other: Type) -> Steps[Type]:

@@ -47,20 +47,9 @@ from relay.check.infer import infer_module
 from relay.errors import AnySpan, Diagnostic, LowerError, TypeCheckError
 from relay.immutable import frozen
 from relay.ir import dims
+from relay.ir import expr as ir
 from relay.ir.attrs import DictAttrs
 from relay.ir.dims import Dim
-from relay.ir.expr import (
-    Call,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    Let,
-    PatternConstructor,
-    PatternVar,
-    Syntax,
-    Var,
-)
 from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames, as_word
@@ -120,7 +109,7 @@ def _is_type(param: TypeVar) -> bool:
     return param.kind is not TypeKind.ShapeVar
 
 
-def _varies(function: Function) -> bool:
+def _varies(function: ir.Function) -> bool:
     """Whether a function is replaced by copies: it is polymorphic, makes polymorphic closures, or
     has polymorphic parameters."""
     if is_foreign(function):
@@ -129,10 +118,10 @@ def _varies(function: Function) -> bool:
     return any(map(_is_type, own)) or any(is_polymorphic(p.ty) for p in function.params)
 
 
-def _inner_type_params(function: Function) -> tuple[TypeVar, ...]:
+def _inner_type_params(function: ir.Function) -> tuple[TypeVar, ...]:
     """The type parameters of the closures that a function makes."""
     inner = function.body
-    return inner.type_params if makes_closure(function) and isinstance(inner, Function) else ()
+    return inner.type_params if makes_closure(function) and isinstance(inner, ir.Function) else ()
 
 
 def _error(
@@ -151,11 +140,11 @@ def _at_one_type(module: IRModule) -> IRModule:
 
     Inference then finds the types at which the wrapped function is called.
     """
-    changed: dict[GlobalVar, Function] = {}
+    changed: dict[ir.GlobalVar, ir.Function] = {}
     for name, function in module.functions.items():
         if is_foreign(function):
             continue
-        new: dict[int, Syntax] = {}
+        new: dict[int, ir.Syntax] = {}
         for node in tree.postorder(function):
             parts = [
                 _calling(new[id(part)], part) if _is_value(node, i, part) else new[id(part)]
@@ -163,7 +152,7 @@ def _at_one_type(module: IRModule) -> IRModule:
             ]
             new[id(node)] = tree.rebuild(node, parts)
         after = new[id(function)]
-        if after is not function and isinstance(after, Function):
+        if after is not function and isinstance(after, ir.Function):
             changed[name] = after
     if not changed:
         return module
@@ -181,29 +170,29 @@ def _at_one_type(module: IRModule) -> IRModule:
         ) from None
 
 
-def _is_value(user: Syntax, index: int, part: Syntax) -> bool:
+def _is_value(user: ir.Syntax, index: int, part: ir.Syntax) -> bool:
     """Whether a polymorphic function is used as a monomorphic value here."""
-    if not isinstance(part, Expr) or not is_polymorphic(part.ty):
+    if not isinstance(part, ir.Expr) or not is_polymorphic(part.ty):
         return False
     match user:
-        case Call(op=callee):
+        case ir.Call(op=callee):
             if index == 0:
                 return False
             wanted = callee.ty.arg_types[index - 1] if isinstance(callee.ty, FuncType) else None
             return not is_polymorphic(wanted)
-        case Let(variable=variable):
+        case ir.Let(variable=variable):
             is_alias = part is user.value and is_polymorphic(variable.ty)
             return part is not variable and not is_alias
-        case Function(params=params):
-            return not isinstance(part, Function) and part not in params
-        case PatternConstructor() | PatternVar():
+        case ir.Function(params=params):
+            return not isinstance(part, ir.Function) and part not in params
+        case ir.PatternConstructor() | ir.PatternVar():
             return False
     return True
 
 
-def _calling(callee: Any, before: Any) -> Function:
-    params = tuple(Var(f"x{i}") for i in range(len(before.ty.arg_types)))
-    return Function(params, Call(callee, params), attrs=DictAttrs({_AT_ONE_TYPE: 1}))
+def _calling(callee: Any, before: Any) -> ir.Function:
+    params = tuple(ir.Var(f"x{i}") for i in range(len(before.ty.arg_types)))
+    return ir.Function(params, ir.Call(callee, params), attrs=DictAttrs({_AT_ONE_TYPE: 1}))
 
 
 # --- copies -------------------------------------------------------------------------------------
@@ -255,28 +244,28 @@ class _Copies:
             done += 1
         return result
 
-    def made(self, wanted: _Copy) -> Function:
+    def made(self, wanted: _Copy) -> ir.Function:
         copy = copy_with(self.before[wanted.name], wanted.types, wanted.known, self.before)
         if makes_closure(copy):
             inner = copy.body
-            assert isinstance(inner, Function)
+            assert isinstance(inner, ir.Function)
             declared = inner.declared_type
             copy = inner if wanted.is_plain else tree.replace(copy, ret_type=declared)
         copy = tree.replace(copy, type_params=(*wanted.sizes, *copy.type_params))
         return self.rewritten(copy, wanted)
 
-    def rewritten(self, function: Function, within: _Copy | None) -> Function:
+    def rewritten(self, function: ir.Function, within: _Copy | None) -> ir.Function:
         """The function calling copies of polymorphic functions."""
         return tree.transform(function, _Uses(self, function, within).rewritten)
 
     def ask(
-        self, call: Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None
+        self, call: ir.Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None
     ) -> tuple[_Copy, TypeArgs]:
         """The copy of the called function, and the type arguments of that.
 
         `inner` are the type arguments of the closure it makes, `known` its polymorphic arguments.
         """
-        assert isinstance(call.op, GlobalVar)
+        assert isinstance(call.op, ir.GlobalVar)
         name, callee = call.op.name_hint, self.before[call.op]
         given = dict(zip(callee.type_params, call.type_args, strict=True))
         if inner:
@@ -317,7 +306,7 @@ class _Copies:
         new_name = self.names.fresh(stem[:MAX_NAME])
         return _Copy(name, new_name, types, known, sizes, within, is_plain)
 
-    def check_end(self, made: _Copy, call: Call) -> None:
+    def check_end(self, made: _Copy, call: ir.Call) -> None:
         """An error when copies of one function request each other endlessly."""
         chain = [copy for copy in made.chain() if copy.name == made.name]
         if len(chain) > MAX_CHAIN:
@@ -333,61 +322,63 @@ class _Copies:
 class _Uses:
     """Rewrites one function, which may be a copy itself, to use copies of others."""
 
-    def __init__(self, copies: _Copies, function: Function, within: _Copy | None) -> None:
+    def __init__(self, copies: _Copies, function: ir.Function, within: _Copy | None) -> None:
         self.copies = copies
         self.within = within
         # variables that are polymorphic functions, and the variables that replace them
-        self.aliases: dict[Syntax, Expr] = {}
-        self.instead: dict[Var, dict[TypeArgs, tuple[Var, Expr]]] = {}
-        self.arguments: dict[int, tuple[Expr, ...]] = {}  # of calls that make closures, rewritten
+        self.aliases: dict[ir.Syntax, ir.Expr] = {}
+        self.instead: dict[ir.Var, dict[TypeArgs, tuple[ir.Var, ir.Expr]]] = {}
+        self.arguments: dict[
+            int, tuple[ir.Expr, ...]
+        ] = {}  # of calls that make closures, rewritten
         for node in tree.postorder(function):
-            if isinstance(node, Let) and is_polymorphic(node.variable.ty):
+            if isinstance(node, ir.Let) and is_polymorphic(node.variable.ty):
                 self.aliases[node.variable] = node.value
                 self.instead[node.variable] = {}
 
     def rewritten(self, before: Any, after: Any) -> Any:
         match before:
-            case Call() if is_polymorphic(before.ty) and self.makes_closure(before):
+            case ir.Call() if is_polymorphic(before.ty) and self.makes_closure(before):
                 self.arguments[id(before)] = after.args  # it is made for the types it is called at
-            case Call(op=callee) if is_polymorphic(callee.ty) or self.is_varying(callee):
+            case ir.Call(op=callee) if is_polymorphic(callee.ty) or self.is_varying(callee):
                 return self.called(before, after)
-            case Let(variable=variable) if variable in self.instead:
+            case ir.Let(variable=variable) if variable in self.instead:
                 body = after.body
                 for copy, value in reversed(self.instead[variable].values()):
-                    body = Let(copy, value, body, span=before.span)
+                    body = ir.Let(copy, value, body, span=before.span)
                 return body
-            case Function(attrs=attrs) if attrs.get(_AT_ONE_TYPE):
-                if not isinstance(after.body.op, Constructor):
+            case ir.Function(attrs=attrs) if attrs.get(_AT_ONE_TYPE):
+                if not isinstance(after.body.op, ir.Constructor):
                     return after.body.op
                 return tree.replace(after, attrs=attrs.without(_AT_ONE_TYPE))
         return after
 
-    def makes_closure(self, e: Expr) -> bool:
-        return isinstance(e, Call) and self.is_varying(e.op)
+    def makes_closure(self, e: ir.Expr) -> bool:
+        return isinstance(e, ir.Call) and self.is_varying(e.op)
 
-    def is_varying(self, e: Expr) -> bool:
+    def is_varying(self, e: ir.Expr) -> bool:
         before = self.copies.before
-        return isinstance(e, GlobalVar) and e in before and _varies(before[e])
+        return isinstance(e, ir.GlobalVar) and e in before and _varies(before[e])
 
-    def origin(self, e: Expr) -> tuple[Var | None, Expr]:
+    def origin(self, e: ir.Expr) -> tuple[ir.Var | None, ir.Expr]:
         """The value that a chain of variables leads to, and the last variable of the chain."""
         variable = None
         while e in self.aliases:
-            assert isinstance(e, Var)
+            assert isinstance(e, ir.Var)
             variable, e = e, self.aliases[e]
         return variable, e
 
-    def called(self, before: Call, after: Call) -> Expr:
+    def called(self, before: ir.Call, after: ir.Call) -> ir.Expr:
         """A call of a polymorphic function as a call of the copy for its types."""
         variable, callee = self.origin(before.op)
-        if isinstance(callee, Constructor):
+        if isinstance(callee, ir.Constructor):
             return after
-        if isinstance(callee, GlobalVar):
+        if isinstance(callee, ir.GlobalVar):
             if not self.is_varying(callee):
                 return after
             call = tree.replace(before, op=callee)
             return self.copied(call, (), after)
-        if not isinstance(callee, Call) or not self.makes_closure(callee):
+        if not isinstance(callee, ir.Call) or not self.makes_closure(callee):
             raise _error(
                 "a polymorphic function is called that is not known by name",
                 before.span or callee.span,
@@ -396,23 +387,23 @@ class _Uses:
             )
         made = self.copied(callee, before.type_args, self.made(callee))
         if variable is not None:
-            named = (Var(variable.name_hint, span=variable.span), made)
+            named = (ir.Var(variable.name_hint, span=variable.span), made)
             made = self.instead[variable].setdefault(before.type_args, named)[0]
         left = tuple(a for p, a in self.inner(callee, before) if not _is_type(p))
         return tree.replace(after, op=made, type_args=left)
 
-    def made(self, maker: Call) -> Call:
+    def made(self, maker: ir.Call) -> ir.Call:
         """A call that makes a closure, with rewritten arguments."""
         return tree.replace(maker, args=self.arguments[id(maker)])
 
-    def inner(self, maker: Call, call: Call) -> Iterator[tuple[TypeVar, Type | Dim]]:
-        assert isinstance(maker.op, GlobalVar)
+    def inner(self, maker: ir.Call, call: ir.Call) -> Iterator[tuple[TypeVar, Type | Dim]]:
+        assert isinstance(maker.op, ir.GlobalVar)
         params = _inner_type_params(self.copies.before[maker.op])
         return zip(params, call.type_args, strict=True)
 
-    def copied(self, before: Call, inner: TypeArgs, after: Call) -> Expr:
+    def copied(self, before: ir.Call, inner: TypeArgs, after: ir.Call) -> ir.Expr:
         """The call of the copy of a global function; for `inner`, see `_Copies.ask`."""
-        assert isinstance(before.op, GlobalVar)
+        assert isinstance(before.op, ir.GlobalVar)
         params = self.copies.before[before.op].params
         known = {
             i: tree.run(self.function(arg))
@@ -421,22 +412,22 @@ class _Uses:
         }
         copy, type_args = self.copies.ask(before, inner, known, self.within)
         if copy.is_plain:
-            return GlobalVar(copy.new_name)
-        args: list[Expr] = []
+            return ir.GlobalVar(copy.new_name)
+        args: list[ir.Expr] = []
         for i, arg in enumerate(after.args):
             args.extend(known[i].values() if i in known else (arg,))
         return tree.replace(
-            after, op=GlobalVar(copy.new_name), args=tuple(args), type_args=type_args
+            after, op=ir.GlobalVar(copy.new_name), args=tuple(args), type_args=type_args
         )
 
-    def function(self, arg: Expr) -> Steps[Known]:
+    def function(self, arg: ir.Expr) -> Steps[Known]:
         """The polymorphic function of an argument."""
         _, found = self.origin(arg)
-        if isinstance(found, GlobalVar):
+        if isinstance(found, ir.GlobalVar):
             return Known(found.name_hint)
-        if isinstance(found, Call) and self.makes_closure(found):
-            assert isinstance(found.op, GlobalVar)
-            captured: list[Expr | Known] = []
+        if isinstance(found, ir.Call) and self.makes_closure(found):
+            assert isinstance(found.op, ir.GlobalVar)
+            captured: list[ir.Expr | Known] = []
             for before, after in zip(found.args, self.arguments[id(found)], strict=True):
                 is_function = is_polymorphic(before.ty)
                 captured.append((yield self.function(before)) if is_function else after)

@@ -50,22 +50,7 @@ from relay.analysis.normal_forms import (
     stays_in_place,
 )
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Syntax,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope
 from relay.transform.base import FunctionPass
@@ -74,8 +59,8 @@ from relay.tree import Steps
 
 __all__ = ["ToANormalForm", "ToANormalFormExpr"]
 
-E = TypeVar("E", bound=Expr)
-Binding = tuple[Var, Expr]
+E = TypeVar("E", bound=ir.Expr)
+Binding = tuple[ir.Var, ir.Expr]
 # Steps that end with an expression, or with the steps of a tail call.
 Naming = Steps[Any]
 
@@ -88,8 +73,8 @@ class ToANormalForm(FunctionPass):
     required = ("InferType",)
 
     def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+        self, function: ir.Function, module: IRModule, context: PassContext
+    ) -> ir.Function:
         return ToANormalFormExpr(function)
 
 
@@ -109,13 +94,13 @@ class _Later:
     """
 
     around: Scope
-    compute: Function | None = None
-    get: Var = field(default_factory=lambda: Var("later"))
-    cell: Var = field(default_factory=lambda: Var("cell"))
-    known: list[tuple[Scope, Var]] = field(default_factory=list)  # blocks that have the value
+    compute: ir.Function | None = None
+    get: ir.Var = field(default_factory=lambda: ir.Var("later"))
+    cell: ir.Var = field(default_factory=lambda: ir.Var("cell"))
+    known: list[tuple[Scope, ir.Var]] = field(default_factory=list)  # blocks that have the value
     places: list[Scope] = field(default_factory=list)  # blocks that call
 
-    def known_in(self, block: Scope) -> Var | None:
+    def known_in(self, block: Scope) -> ir.Var | None:
         """The value in `block`, if an enclosing open block has it."""
         while self.known:
             scope, variable = self.known[-1]
@@ -132,31 +117,31 @@ class _Naming:
     binding that belongs to one of them is appended to its bindings.
     """
 
-    def __init__(self, root: Expr) -> None:
+    def __init__(self, root: ir.Expr) -> None:
         self._demand = Demand(root)
         self._bindings: dict[Scope, list[Binding | _Later]] = {}
-        self._names: dict[int, Expr] = {}
-        self._constants: dict[tuple[int, Scope], Var] = {}
+        self._names: dict[int, ir.Expr] = {}
+        self._constants: dict[tuple[int, Scope], ir.Var] = {}
         self._late: dict[int, _Later] = {}
-        self._clauses: dict[int, Clause] = {}
+        self._clauses: dict[int, ir.Clause] = {}
 
-    def of(self, root: Expr) -> Naming:
+    def of(self, root: ir.Expr) -> Naming:
         if makes_closure(root):
             made = yield self._operation(root.body, self._demand.opened(root, "body"))
             return tree.replace(root, body=made)
-        if isinstance(root, Function):
+        if isinstance(root, ir.Function):
             return self._operation(root, self._demand.root)
         return self._block(root, self._demand.root)
 
     # --- blocks
 
-    def _block(self, e: Expr, block: Scope) -> Naming:
+    def _block(self, e: ir.Expr, block: Scope) -> Naming:
         """The block of `e` as a chain of bindings."""
         self._bindings[block] = []
-        is_here = self._demand.home(e) is block and not is_atom(e)
+        is_here = self._demand.home(e) is block and not ir.is_atom(e)
         result = yield self._evaluated(e, block) if is_here else self._atom(e, block)
         for variable, value in reversed(list(self._closed(block))):
-            result = Let(variable, value, result, span=value.span)
+            result = ir.Let(variable, value, result, span=value.span)
         return result
 
     def _closed(self, block: Scope) -> Iterator[Binding]:
@@ -167,17 +152,17 @@ class _Naming:
             else:
                 yield binding
 
-    def _bind(self, variable: Var, value: Expr, block: Scope) -> Var:
+    def _bind(self, variable: ir.Var, value: ir.Expr, block: Scope) -> ir.Var:
         self._bindings[block].append((variable, value))
         return variable
 
     # --- expressions
 
-    def _atom(self, e: Expr, block: Scope) -> Naming:
+    def _atom(self, e: ir.Expr, block: Scope) -> Naming:
         """The atom for `e` where it is used in `block`."""
         if stays_in_place(e):
             return e
-        if isinstance(e, Constant):
+        if isinstance(e, ir.Constant):
             return self._constant(e, block)
         if self._demand.is_late(e):
             return self._needed(e, block)
@@ -185,23 +170,23 @@ class _Naming:
             self._names[id(e)] = yield self._evaluated(e, self._demand.home(e))
         return self._names[id(e)]
 
-    def _constant(self, e: Constant, block: Scope) -> Var:
+    def _constant(self, e: ir.Constant, block: Scope) -> ir.Var:
         """Constants are bound in every block that uses them, so that closures capture none."""
         key = (id(e), block)
         if key not in self._constants:
-            self._constants[key] = self._bind(Var("x"), e, block)
+            self._constants[key] = self._bind(ir.Var("x"), e, block)
         return self._constants[key]
 
-    def _evaluated(self, e: Expr, block: Scope) -> Naming:
+    def _evaluated(self, e: ir.Expr, block: Scope) -> Naming:
         """The name of the value of `e`, which belongs to `block`."""
-        if isinstance(e, Let):
+        if isinstance(e, ir.Let):
             return self._lets(e, block)
-        return self._bind(Var("x"), (yield self._operation(e, block)), block)
+        return self._bind(ir.Var("x"), (yield self._operation(e, block)), block)
 
-    def _lets(self, e: Expr, block: Scope) -> Naming:
+    def _lets(self, e: ir.Expr, block: Scope) -> Naming:
         """The atom for the body of a chain of lets, after its bindings."""
         passed = []
-        while isinstance(e, Let) and self._demand.home(e) is block and id(e) not in self._names:
+        while isinstance(e, ir.Let) and self._demand.home(e) is block and id(e) not in self._names:
             passed.append(e)
             yield self._let(e, block)
             e = e.body
@@ -209,7 +194,7 @@ class _Naming:
         self._names.update((id(let), result) for let in passed)
         return result
 
-    def _let(self, e: Let, block: Scope) -> Naming:
+    def _let(self, e: ir.Let, block: Scope) -> Naming:
         """`let %x = v`: %x becomes the name of v, unless it has one already."""
         variable, value = e.variable, e.value
         knots = self._demand.knots(variable)
@@ -223,45 +208,45 @@ class _Naming:
             self._bind(variable, (yield self._atom(value, block)), block)
         for knot in knots:
             later = self._late[id(knot)]
-            compute = self._bind(Var("compute"), (yield self._function(knot)), block)
-            self._bind(Var("set"), RefWrite(later.cell, compute), block)
+            compute = self._bind(ir.Var("compute"), (yield self._function(knot)), block)
+            self._bind(ir.Var("set"), ir.RefWrite(later.cell, compute), block)
 
-    def _is_named_by(self, e: Let, block: Scope) -> bool:
+    def _is_named_by(self, e: ir.Let, block: Scope) -> bool:
         """Whether the variable becomes the name of the value for all its uses.
 
         Not if it declares another type, except for functions, which may be recursive.
         """
         value, declared = e.value, e.variable.type_annotation
-        if isinstance(value, Let) or is_atom(value) or id(value) in self._names:
-            return isinstance(value, Constant)
+        if isinstance(value, ir.Let) or ir.is_atom(value) or id(value) in self._names:
+            return isinstance(value, ir.Constant)
         fits = declared is None or declared == value.ty or not self._demand.is_shared(value)
-        return self._demand.home(value) is block and (fits or isinstance(value, Function))
+        return self._demand.home(value) is block and (fits or isinstance(value, ir.Function))
 
-    def _operation(self, e: Expr, block: Scope) -> Naming:
+    def _operation(self, e: ir.Expr, block: Scope) -> Naming:
         """`e` with its operands replaced by atoms."""
-        parts: list[Syntax] = []
+        parts: list[ir.Syntax] = []
         match e:
-            case Function() if e.attrs.get("Primitive"):
+            case ir.Function() if e.attrs.get("Primitive"):
                 return e
-            case Function(params=params, body=body):
+            case ir.Function(params=params, body=body):
                 inside = self._demand.opened(e, "body")
                 return tree.rebuild(e, [*params, (yield self._block(body, inside))])
-            case If():
+            case ir.If():
                 parts.append((yield self._atom(e.cond, block)))
                 for name in ("true_branch", "false_branch"):
                     inside = self._demand.opened(e, name)
                     parts.append((yield self._block(getattr(e, name), inside)))
                 return tree.rebuild(e, parts)
-            case Match():
+            case ir.Match():
                 data = yield self._atom(e.data, block)
                 clauses = yield tree.gather(self._clause(clause) for clause in e.clauses)
                 return tree.rebuild(e, [data, *clauses])
         for part in tree.children(e):
-            in_place = isinstance(e, Call) and part is e.op and is_kernel(part)
+            in_place = isinstance(e, ir.Call) and part is e.op and is_kernel(part)
             parts.append(part if in_place else (yield self._atom(part, block)))
         return tree.rebuild(e, parts)
 
-    def _clause(self, clause: Clause) -> Naming:
+    def _clause(self, clause: ir.Clause) -> Naming:
         if id(clause) not in self._clauses:
             body = yield self._block(clause.rhs, self._demand.opened(clause, "rhs"))
             self._clauses[id(clause)] = tree.replace(clause, rhs=body)
@@ -269,7 +254,7 @@ class _Naming:
 
     # --- late computations
 
-    def _needed(self, e: Expr, block: Scope) -> Naming:
+    def _needed(self, e: ir.Expr, block: Scope) -> Naming:
         """The value of a late computation in a block that uses it."""
         later = self._late.get(id(e))
         if later is None:
@@ -279,13 +264,13 @@ class _Naming:
             self._bindings[around].append(later)
         if (known := later.known_in(block)) is not None:
             return known
-        variable = self._bind(Var("x"), Call(later.get, ()), block)
+        variable = self._bind(ir.Var("x"), ir.Call(later.get, ()), block)
         later.known.append((block, variable))
         later.places.append(block)
         return variable
 
-    def _function(self, e: Expr) -> Naming:
-        return Function((), (yield self._block(e, self._demand.home(e))), span=e.span)
+    def _function(self, e: ir.Expr) -> Naming:
+        return ir.Function((), (yield self._block(e, self._demand.home(e))), span=e.span)
 
     def _made(self, later: _Later) -> Iterator[Binding]:
         """The bindings of the function that computes the value."""
@@ -293,25 +278,25 @@ class _Naming:
             yield later.get, later.compute
             return
         if later.compute is not None:
-            compute = Var("compute")
+            compute = ir.Var("compute")
             yield compute, later.compute
         else:
-            compute = Var("never")  # replaced before it can be called
+            compute = ir.Var("never")  # replaced before it can be called
             yield compute, _calling(compute)
-        yield later.cell, RefCreate(compute)
+        yield later.cell, ir.RefCreate(compute)
         yield later.get, _remembering(later.cell)
 
 
-def _calling(function: Var) -> Function:
+def _calling(function: ir.Var) -> ir.Function:
     """`fn () { %function() }`"""
-    result = Var("x")
-    return Function((), Let(result, Call(function, ()), result))
+    result = ir.Var("x")
+    return ir.Function((), ir.Let(result, ir.Call(function, ()), result))
 
 
-def _remembering(cell: Var) -> Function:
+def _remembering(cell: ir.Var) -> ir.Function:
     """A function that calls the one in the cell, and stores one there that returns the result."""
-    compute, value, again, done = Var("compute"), Var("x"), Var("again"), Var("done")
-    body: Expr = Let(done, RefWrite(cell, again), value)
-    body = Let(again, Function((), value), body)
-    body = Let(value, Call(compute, ()), body)
-    return Function((), Let(compute, RefRead(cell), body))
+    compute, value, again, done = ir.Var("compute"), ir.Var("x"), ir.Var("again"), ir.Var("done")
+    body: ir.Expr = ir.Let(done, ir.RefWrite(cell, again), value)
+    body = ir.Let(again, ir.Function((), value), body)
+    body = ir.Let(value, ir.Call(compute, ()), body)
+    return ir.Function((), ir.Let(compute, ir.RefRead(cell), body))

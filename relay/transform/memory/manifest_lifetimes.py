@@ -33,21 +33,7 @@ from relay.analysis.lifetimes import (
 )
 from relay.analysis.normal_forms import Blocks, is_kernel
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constructor,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    Op,
-    RefWrite,
-    Syntax,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.types import UNIT, FuncType
 from relay.ir.variables import free_vars
@@ -66,8 +52,8 @@ class ManifestLifetimes(FunctionPass):
     required = ("InferType", "ToANormalForm")
 
     def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+        self, function: ir.Function, module: IRModule, context: PassContext
+    ) -> ir.Function:
         if is_kernel(function):
             return function
         kills = _Kills()
@@ -80,21 +66,21 @@ class ManifestLifetimes(FunctionPass):
 class _Kills:
     """The variables to kill behind bindings, and at the beginnings of blocks."""
 
-    behind: dict[int, list[Var]] = field(default_factory=dict)
-    entries: dict[tuple[int, str], list[Var]] = field(default_factory=dict)
+    behind: dict[int, list[ir.Var]] = field(default_factory=dict)
+    entries: dict[tuple[int, str], list[ir.Var]] = field(default_factory=dict)
 
-    def look_at(self, function: Function) -> None:
+    def look_at(self, function: ir.Function) -> None:
         backwards(function, _Uses(self, function))
 
-    def inserted(self, function: Function) -> Function:
+    def inserted(self, function: ir.Function) -> ir.Function:
         if not self.behind and not self.entries:
             return function
 
-        def visit(before: Syntax, after: Syntax) -> Syntax:
+        def visit(before: ir.Syntax, after: ir.Syntax) -> ir.Syntax:
             match after:
-                case Let(body=body) if id(before) in self.behind:
+                case ir.Let(body=body) if id(before) in self.behind:
                     return tree.replace(after, body=_killed(self.behind[id(before)], body))
-                case If() | Clause():
+                case ir.If() | ir.Clause():
                     parts = {
                         name: _killed(self.entries[id(before), name], getattr(after, name))
                         for name in ("true_branch", "false_branch", "rhs")
@@ -106,22 +92,22 @@ class _Kills:
         return tree.transform(function, visit)
 
 
-def _killed(variables: list[Var], body: Expr) -> Expr:
+def _killed(variables: list[ir.Var], body: ir.Expr) -> ir.Expr:
     for variable in reversed(variables):
-        body = Let(Var("_"), kill(variable), body)
+        body = ir.Let(ir.Var("_"), kill(variable), body)
     return body
 
 
 class _Uses:
     """The uses of the variables of one function."""
 
-    def __init__(self, kills: _Kills, function: Function) -> None:
+    def __init__(self, kills: _Kills, function: ir.Function) -> None:
         self._kills = kills
         self._storages = held_by(function, _is_storage, _lies_in)
         self._mortal = _mortal(function, self._storages)
         self._first_names = origins(function)
 
-    def uses(self, e: Expr) -> Iterator[Var]:
+    def uses(self, e: ir.Expr) -> Iterator[ir.Var]:
         """The used variables and their storages, as far as they may be killed."""
         for variable in operands(e):
             first = self._first_names.get(variable, variable)
@@ -129,7 +115,7 @@ class _Uses:
                 if one in self._mortal:
                     yield one
 
-    def at_let(self, let: Let, live: Live, used: list[Var]) -> None:
+    def at_let(self, let: ir.Let, live: Live, used: list[ir.Var]) -> None:
         last = [v for v in used if v not in live]
         own = let.variable
         if own in self._mortal and own not in live:
@@ -137,64 +123,66 @@ class _Uses:
         if last:
             self._kills.behind[id(let)] = last
 
-    def at_entry(self, owner: If | Clause, field: str, unused: list[Var]) -> None:
+    def at_entry(self, owner: ir.If | ir.Clause, field: str, unused: list[ir.Var]) -> None:
         self._kills.entries[id(owner), field] = unused
 
 
-def _is_storage(variable: Var, value: Expr) -> bool:
-    return variable.ty == STORAGE and not is_atom(value)
+def _is_storage(variable: ir.Var, value: ir.Expr) -> bool:
+    return variable.ty == STORAGE and not ir.is_atom(value)
 
 
-def _lies_in(value: Expr) -> Iterable[Syntax]:
+def _lies_in(value: ir.Expr) -> Iterable[ir.Syntax]:
     match value:
-        case Call(op=Op(name=name), args=args) if name in VIEWS:
+        case ir.Call(op=ir.Op(name=name), args=args) if name in VIEWS:
             return args[:1]
     return kept_by(value)
 
 
-def _mortal(function: Function, storages: Mapping[Var, frozenset[Var]]) -> set[Var]:
+def _mortal(function: ir.Function, storages: Mapping[ir.Var, frozenset[ir.Var]]) -> set[ir.Var]:
     """The variables that may be killed in a function."""
-    bound: dict[Var, Expr] = {}
+    bound: dict[ir.Var, ir.Expr] = {}
     kept = set(_leaving(function, storages)) if storages else set()
-    for node in tree.postorder(function, lambda n: n is function or not isinstance(n, Function)):
-        others: Iterable[Syntax] = ()
+    for node in tree.postorder(function, lambda n: n is function or not isinstance(n, ir.Function)):
+        others: Iterable[ir.Syntax] = ()
         match node:
-            case Let(variable=variable, value=value):
+            case ir.Let(variable=variable, value=value):
                 bound[variable] = value
-            case Function() if node is not function:
+            case ir.Function() if node is not function:
                 others = free_vars(node)
                 kept.update(free_vars(node))
-            case Call(op=Op(name="memory.kill"), args=(Var() as killed,)):
+            case ir.Call(op=ir.Op(name="memory.kill"), args=(ir.Var() as killed,)):
                 kept.add(killed)
-            case RefWrite(value=stored):
+            case ir.RefWrite(value=stored):
                 others = (stored,)
-            case Call(op=callee, args=args) if _is_unknown(callee):
+            case ir.Call(op=callee, args=args) if _is_unknown(callee):
                 others = args
-        kept.update(s for v in others if isinstance(v, Var) for s in storages.get(v, ()))
+        kept.update(s for v in others if isinstance(v, ir.Var) for s in storages.get(v, ()))
     return {
         variable
         for variable, value in bound.items()
         if variable not in kept
-        and not is_atom(value)
+        and not ir.is_atom(value)
         and variable.ty != UNIT
         and not isinstance(variable.ty, FuncType)
     }
 
 
-def _leaving(function: Function, storages: Mapping[Var, frozenset[Var]]) -> Iterator[Var]:
+def _leaving(
+    function: ir.Function, storages: Mapping[ir.Var, frozenset[ir.Var]]
+) -> Iterator[ir.Var]:
     """The storages allocated in branches that hold results of these: they are not visible
     outside."""
     blocks = Blocks(function)
-    lets = [node for node in tree.postorder(function) if isinstance(node, Let)]
+    lets = [node for node in tree.postorder(function) if isinstance(node, ir.Let)]
     homes = {let.variable: blocks.home(let) for let in lets}
     for let in lets:
-        if isinstance(let.value, If | Match):
+        if isinstance(let.value, ir.If | ir.Match):
             here = homes[let.variable]
             for storage in storages.get(let.variable, ()):
                 if here.ancestor_at(homes[storage].depth) is not homes[storage]:
                     yield storage
 
 
-def _is_unknown(callee: Expr) -> bool:
+def _is_unknown(callee: ir.Expr) -> bool:
     """Whether the arguments of a call may escape."""
-    return not (isinstance(callee, Op | Constructor) or is_kernel(callee))
+    return not (isinstance(callee, ir.Op | ir.Constructor) or is_kernel(callee))
