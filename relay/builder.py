@@ -109,7 +109,6 @@ class ScopeBuilder:
         for scope in reversed(self._scopes):
             expr = scope.wrap(expr)
         typed = infer_expr(Function(tuple(free_vars(expr)), expr), self._module)
-        assert isinstance(typed, Function)
         return typed.body.checked_type
 
     def get(self) -> Expr:

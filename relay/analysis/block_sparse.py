@@ -79,7 +79,6 @@ def weights_of(expr: Expr, fits: Callable[[Call], bool]) -> list[str]:
     if not isinstance(expr, Function):
         raise RelayError(f"weights are parameters of a function, found a {type(expr).__name__}")
     function = infer_expr(expr)
-    assert isinstance(function, Function)
     names = Counter(param.name_hint for param in function.params)
     found: dict[Var, None] = {}
     other: set[Var] = set()

@@ -10,26 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import tree
-from relay.ir.expr import (
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternWildcard,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.tree import Steps
 
-Row = tuple[Pattern, ...]
+Row = tuple[ir.Pattern, ...]
 # a constructor, or the number of fields of a tuple
-Head = Constructor | int
+Head = ir.Constructor | int
 
 # Missing cases that are listed; there may be exponentially many.
 MAX_CASES = 16
 
 
-def unmatched_cases(match: Match, module: IRModule | None = None) -> list[Pattern]:
+def unmatched_cases(match: ir.Match, module: IRModule | None = None) -> list[ir.Pattern]:
     """Patterns for values that no clause takes; none when the match is exhaustive."""
     rows = [(clause.lhs,) for clause in match.clauses]
     missing = tree.run(_missing(rows, 1, module))
@@ -45,7 +38,7 @@ def _missing(rows: Sequence[Row], width: int, module: IRModule | None) -> Steps[
     heads = {_key(head): head for row in rows if (head := _head(row[0])) is not None}
     if not heads:
         rest = yield _missing([row[1:] for row in rows], width - 1, module)
-        return [(PatternWildcard(), *row) for row in rest]
+        return [(ir.PatternWildcard(), *row) for row in rest]
 
     found: list[Row] = []
     siblings = _siblings(next(iter(heads.values())), module)
@@ -65,15 +58,15 @@ def _missing(rows: Sequence[Row], width: int, module: IRModule | None) -> Steps[
 
 
 def _wildcards(count: int) -> Row:
-    return tuple(PatternWildcard() for _ in range(count))
+    return tuple(ir.PatternWildcard() for _ in range(count))
 
 
-def _head(pattern: Pattern) -> Head | None:
+def _head(pattern: ir.Pattern) -> Head | None:
     """The constructor or tuple size that the pattern requires; None when it takes anything."""
     match pattern:
-        case PatternConstructor(constructor=constructor):
+        case ir.PatternConstructor(constructor=constructor):
             return constructor
-        case PatternTuple(patterns=patterns):
+        case ir.PatternTuple(patterns=patterns):
             return len(patterns)
     return None
 
@@ -107,7 +100,7 @@ def _specialize(row: Row, head: Head, arity: int) -> Row | None:
     return (*(*fields, *_wildcards(arity - len(fields)))[:arity], *rest)
 
 
-def _build(head: Head, fields: Row) -> Pattern:
+def _build(head: Head, fields: Row) -> ir.Pattern:
     if isinstance(head, int):
-        return PatternTuple(fields)
-    return PatternConstructor(head, fields)
+        return ir.PatternTuple(fields)
+    return ir.PatternConstructor(head, fields)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from relay import tree
-from relay.check.annotate import annotate
+from relay.check.annotate import E, annotate
 from relay.check.components import strongly_connected
 from relay.check.generate import Generator
 from relay.check.kinds import check_definition
@@ -159,7 +159,7 @@ def with_known_types(
 # --- single expressions ------------------------------------------------------------------------
 
 
-def infer_expr(expr: Expr, module: IRModule | None = None) -> Expr:
+def infer_expr(expr: E, module: IRModule | None = None) -> E:
     """`expr` typed. Variables free in it have the types of their annotations."""
     if module is not None:
         module = infer_module(module)
@@ -168,7 +168,7 @@ def infer_expr(expr: Expr, module: IRModule | None = None) -> Expr:
     generator = Generator(module, signatures)
     tree.run(generator.infer(expr))
     generator.finish()
-    typed: Expr = annotate(expr, generator)
+    typed = annotate(expr, generator)
     if isinstance(expr, Function) and isinstance(typed, Function) and not free_vars(typed):
         _assume(typed, Assumptions(expr, generator.used_globals, generator.used_types))
     return typed

@@ -205,8 +205,7 @@ class _Rebuilding:
         for position, variable in enumerate(binders(node)):
             if not isinstance(parts[position], Var):
                 parts[position] = variable
-        rebuilt: Syntax = tree.rebuild(node, parts)
-        return rebuilt
+        return tree.rebuild(node, parts)  # type: ignore[no-any-return]
 
     def _call_back(
         self, callback: DFPatternCallback, region: Region, pre: Expr, post: Expr

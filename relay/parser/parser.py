@@ -8,7 +8,7 @@ every definition.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from relay import tree
 from relay.errors import Diagnostic, ParseError, did_you_mean, fail
@@ -24,6 +24,7 @@ from relay.parser.lexer import END, LOCAL, NAME, QUOTED, Tokens, tokenize
 from relay.tree import Steps
 
 MAX_ERRORS: Final = 20
+T = TypeVar("T")
 _DEFINITIONS: Final = frozenset(("def", "type", "extern"))
 
 MetaTable = Mapping[str, Sequence[Any]]
@@ -36,10 +37,7 @@ def parse_module(
     init_meta_table: MetaTable | None = None,
 ) -> IRModule:
     """The untyped module that `source` defines, together with `init_module`."""
-    result: IRModule = _parsed(
-        _ModuleParser.module, source, source_name, init_module, init_meta_table
-    )
-    return result
+    return _parsed(_ModuleParser.module, source, source_name, init_module, init_meta_table)
 
 
 def parse_expression(
@@ -49,19 +47,17 @@ def parse_expression(
     init_meta_table: MetaTable | None = None,
 ) -> Expr:
     """The untyped expression that `source` is."""
-    result: Expr = _parsed(
-        _ModuleParser.single_expression, source, source_name, init_module, init_meta_table
-    )
-    return result
+    read = _ModuleParser.single_expression
+    return _parsed(read, source, source_name, init_module, init_meta_table)
 
 
 def _parsed(
-    read: Callable[[_ModuleParser], Any],
+    read: Callable[[_ModuleParser], T],
     source: str,
     source_name: str,
     init_module: IRModule | None,
     meta_table: MetaTable | None,
-) -> Any:
+) -> T:
     if not isinstance(source, str):
         hint = "; decode it first" if isinstance(source, bytes | bytearray) else ""
         raise TypeError(f"Relay text is a str, found {type(source).__name__}{hint}")

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from relay import tree
-from relay.ir.expr import (
-    Constructor,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.metadata import MetadataReader
 from relay.ir.types import Type
 from relay.parser.bindings import Bindings
@@ -25,19 +17,19 @@ class PatternParser(TypeParser):
 
     def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
         super().__init__(tokens, metadata)
-        self.locals: Bindings[Var] = Bindings()
-        self.constructors: dict[str, Constructor] = {}
+        self.locals: Bindings[ir.Var] = Bindings()
+        self.constructors: dict[str, ir.Constructor] = {}
 
     def annotation(self) -> Steps[Type | None]:
         """`: T`, or nothing."""
         return (yield self.type_()) if self.accept(":") else None
 
-    def pattern(self, bound: set[str]) -> Steps[Pattern]:
+    def pattern(self, bound: set[str]) -> Steps[ir.Pattern]:
         """A pattern; its variables, noted in `bound`, are in scope from here on."""
         first, kind = self.index, self.kinds[self.index]
         if kind == "_":
             self.index += 1
-            return PatternWildcard(span=self.span(first))
+            return ir.PatternWildcard(span=self.span(first))
         if kind == LOCAL:
             self.index += 1
             name = self.texts[first]
@@ -46,14 +38,14 @@ class PatternParser(TypeParser):
             bound.add(name)
             token_span = self.span(first)
             annotation = yield self.annotation()
-            variable = Var(name, annotation, span=token_span)
+            variable = ir.Var(name, annotation, span=token_span)
             self.locals.bind(name, variable)
-            return PatternVar(variable, span=self.span(first))
+            return ir.PatternVar(variable, span=self.span(first))
         if kind == "(":
             patterns = yield self._patterns(bound)
             if len(patterns) == 1 and self.kinds[self.index - 2] != ",":
                 return patterns[0]  # type: ignore[no-any-return]
-            return PatternTuple(tuple(patterns), span=self.span(first))
+            return ir.PatternTuple(tuple(patterns), span=self.span(first))
         if kind in (NAME, QUOTED):
             name = self.name("")
             constructor = self.constructors.get(name)
@@ -61,9 +53,8 @@ class PatternParser(TypeParser):
                 hint = f"a variable is written `%{name}`"
                 raise self.unknown("constructor", name, first, self.constructors, hint)
             patterns = (yield self._patterns(bound)) if self.kind == "(" else ()
-            return PatternConstructor(constructor, tuple(patterns), span=self.span(first))
+            return ir.PatternConstructor(constructor, tuple(patterns), span=self.span(first))
         raise self.unexpected("a pattern: `_`, a variable, a constructor or a tuple")
 
-    def _patterns(self, bound: set[str]) -> Steps[list[Pattern]]:
-        found: list[Pattern] = yield tree.gather(self.pattern(bound) for _ in self.items(")"))
-        return found
+    def _patterns(self, bound: set[str]) -> Steps[list[ir.Pattern]]:
+        return tree.gather(self.pattern(bound) for _ in self.items(")"))

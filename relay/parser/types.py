@@ -103,8 +103,7 @@ class TypeParser(DimensionParser):
 
     def types_between(self, closing: str) -> Steps[list[Type]]:
         """Types between the bracket that is next and `closing`."""
-        found: list[Type] = yield tree.gather(self.type_() for _ in self.items(closing))
-        return found
+        return tree.gather(self.type_() for _ in self.items(closing))
 
     def _tuple_type(self) -> Steps[Type]:
         first = self.index

@@ -26,15 +26,3 @@ from relay.vm.executable import Library as Library
 from relay.vm.executable import load_library as load_library
 from relay.vm.profile import Profile as Profile
 from relay.vm.virtual_machine import VirtualMachine as VirtualMachine
-
-__all__ = [
-    "Executable",
-    "FunctionValue",
-    "Library",
-    "Profile",
-    "VMCompiler",
-    "VirtualMachine",
-    "compile",
-    "load_library",
-    "to_value",
-]

@@ -33,23 +33,13 @@ from relay.ir import expr
 from relay.ir.adt import TypeData
 from relay.ir.types import GlobalTypeVar, TensorType
 from relay.lower.kernel import TensorSpec
-from relay.program.program import (
-    ClosureSpec,
-    DataSpec,
-    Program,
-    ReferenceSpec,
-    ScalarSpec,
-    Spec,
-    flatten,
-    spec_text,
-    unflatten,
-)
+from relay.program import program as isa
 from relay.tree import Steps, run
 from relay.vm.objects import Cell, Closure, Data
 from relay.vm.scalars import from_memory, to_memory
 
 # Calls a closure with flattened arguments; returns flattened results.
-CallClosure = Callable[[Closure, ClosureSpec, tuple[Any, ...]], Any]
+CallClosure = Callable[[Closure, isa.ClosureSpec, tuple[Any, ...]], Any]
 
 
 class FunctionValue(ObjectValue):
@@ -57,7 +47,7 @@ class FunctionValue(ObjectValue):
 
     __slots__ = ("_call", "_closure", "_spec")
 
-    def __init__(self, closure: Closure, spec: ClosureSpec, call: CallClosure) -> None:
+    def __init__(self, closure: Closure, spec: isa.ClosureSpec, call: CallClosure) -> None:
         self._closure = closure
         self._spec = spec
         self._call = call
@@ -69,7 +59,7 @@ class FunctionValue(ObjectValue):
 class Definitions:
     """The constructors of a program's data types as Relay constructors, which are known by name."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: isa.Program) -> None:
         self.program = program
         self._constructors: dict[str, tuple[expr.Constructor, ...]] = {}
 
@@ -101,12 +91,12 @@ def base_name(name: str) -> str:
 class Importer:
     """Converts the arguments of one call. `call` calls closures of this machine."""
 
-    program: Program
+    program: isa.Program
     call: CallClosure
-    known: dict[tuple[int, Spec], Any] = field(default_factory=dict)
+    known: dict[tuple[int, isa.Spec], Any] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)  # ids are only unique while their objects live
-    cells: list[tuple[RefValue, Cell, ReferenceSpec]] = field(default_factory=list)
-    pending: list[tuple[Data | Cell, Iterable[tuple[Spec, Any]]]] = field(default_factory=list)
+    cells: list[tuple[RefValue, Cell, isa.ReferenceSpec]] = field(default_factory=list)
+    pending: list[tuple[Data | Cell, Iterable[tuple[isa.Spec, Any]]]] = field(default_factory=list)
 
     def take(self, structure: Any, data: Any, name: str) -> list[Any]:
         """`data` flattened; `structure` is a Spec, or nested tuples of them."""
@@ -125,22 +115,22 @@ class Importer:
             raise EvaluationError(found) from None
         return leaves
 
-    def _leaf(self, spec: Spec, data: Any) -> Any:
+    def _leaf(self, spec: isa.Spec, data: Any) -> Any:
         match spec:
             case TensorSpec():
                 return _tensor(spec, data)
-            case ScalarSpec():
+            case isa.ScalarSpec():
                 return from_memory(_tensor(TensorSpec((), spec.dtype), data), spec.dtype)
-            case ClosureSpec():
+            case isa.ClosureSpec():
                 return self._closure(spec, data)
         key = id(data), spec
         if key not in self.known:
             self.kept.append(data)
-            convert: Any = self._data if isinstance(spec, DataSpec) else self._cell
+            convert: Any = self._data if isinstance(spec, isa.DataSpec) else self._cell
             self.known[key] = convert(spec, data)
         return self.known[key]
 
-    def _data(self, spec: DataSpec, data: Any) -> Data:
+    def _data(self, spec: isa.DataSpec, data: Any) -> Data:
         one = self.program.type_table[spec.name]
         if isinstance(data, ConstructorValue):
             made = data.constructor
@@ -151,22 +141,22 @@ class Importer:
                 if len(fields) == len(data.fields):
                     self.pending.append((shell, _pairs(fields, TupleValue(data.fields))))
                     return shell
-        raise _Misfit("it is a value of another type", spec_text(spec), _described(data))
+        raise _Misfit("it is a value of another type", isa.spec_text(spec), _described(data))
 
-    def _cell(self, spec: ReferenceSpec, data: Any) -> Cell:
+    def _cell(self, spec: isa.ReferenceSpec, data: Any) -> Cell:
         if not isinstance(data, RefValue):
-            raise _Misfit("it is a value of another type", spec_text(spec), _described(data))
+            raise _Misfit("it is a value of another type", isa.spec_text(spec), _described(data))
         cell = Cell()
         self.cells.append((data, cell, spec))
         self.pending.append((cell, _pairs(spec.held, data.value)))
         return cell
 
-    def _closure(self, spec: ClosureSpec, data: Any) -> Closure:
+    def _closure(self, spec: isa.ClosureSpec, data: Any) -> Closure:
         if isinstance(data, FunctionValue) and data._call == self.call and data._spec == spec:
             return data._closure
         raise _Misfit(
             "it is a function, and a compiled program takes only those it returned itself",
-            spec_text(spec),
+            isa.spec_text(spec),
             _described(data),
         )
 
@@ -175,13 +165,13 @@ def _tensor(spec: TensorSpec, data: Any) -> np.ndarray:
     try:
         value = to_value(data, TensorType((), spec.dtype))
     except RelayError as error:
-        raise _Misfit(f"it is no tensor ({error})", spec_text(spec), None) from None
+        raise _Misfit(f"it is no tensor ({error})", isa.spec_text(spec), None) from None
     if not isinstance(value, nd.NDArray):
-        raise _Misfit("it is no tensor", spec_text(spec), describe(value))
+        raise _Misfit("it is no tensor", isa.spec_text(spec), describe(value))
     array = value.array
     if value.dtype != spec.dtype or not _has_shape(array.shape, spec):
         hint = nd.conversion(data, spec.dtype) if value.dtype != spec.dtype else None
-        raise _Misfit("it is another tensor", spec_text(spec), describe(value), hint)
+        raise _Misfit("it is another tensor", isa.spec_text(spec), describe(value), hint)
     if array.flags.c_contiguous and array.flags.aligned:
         return array
     return nd.copied(array)
@@ -194,7 +184,7 @@ def _has_shape(shape: tuple[int, ...], spec: TensorSpec) -> bool:
     )
 
 
-def _pairs(structure: Any, data: Any) -> list[tuple[Spec, Any]]:
+def _pairs(structure: Any, data: Any) -> list[tuple[isa.Spec, Any]]:
     """Types and values flattened; the values must be nested like the types."""
     pairs = []
     pending = [(structure, data)]
@@ -205,7 +195,7 @@ def _pairs(structure: Any, data: Any) -> list[tuple[Spec, Any]]:
             continue
         fields = given.fields if isinstance(given, TupleValue) else given
         if not isinstance(fields, tuple | list) or len(fields) != len(wanted):
-            raise _Misfit("it is nested in another way", spec_text(wanted), _described(given))
+            raise _Misfit("it is nested in another way", isa.spec_text(wanted), _described(given))
         pending.extend(reversed(list(zip(wanted, fields, strict=True))))
     return pairs
 
@@ -243,34 +233,34 @@ class Exporter:
 
     def give(self, structure: Any, values: Iterable[Any]) -> Value:
         """Flattened values as one value nested like `structure`: a Spec, or tuples of them."""
-        leaves = self._leaves(flatten(structure), values)
+        leaves = self._leaves(isa.flatten(structure), values)
         self._fill()
-        return _as_value(unflatten(structure, leaves))
+        return _as_value(isa.unflatten(structure, leaves))
 
     def write_back(self) -> None:
         """Update the caller's cells."""
         for ref, cell, spec in self._given:
             ref.value = self.give(spec.held, cell.contents)
 
-    def _leaves(self, specs: Iterable[Spec], values: Iterable[Any]) -> list[Value]:
+    def _leaves(self, specs: Iterable[isa.Spec], values: Iterable[Any]) -> list[Value]:
         return [self._leaf(spec, value) for spec, value in zip(specs, values, strict=True)]
 
-    def _leaf(self, spec: Spec, value: Any) -> Value:
+    def _leaf(self, spec: isa.Spec, value: Any) -> Value:
         match spec:
             case TensorSpec():
                 return nd.NDArray(value)
-            case ScalarSpec():
+            case isa.ScalarSpec():
                 return nd.NDArray(to_memory(value, spec.dtype))
-            case ClosureSpec():
+            case isa.ClosureSpec():
                 return FunctionValue(value, spec, self._call)
         if id(value) not in self._known:
             self._kept.append(value)
             self._known[id(value)] = self._shell(spec, value)
         return self._known[id(value)]
 
-    def _shell(self, spec: DataSpec | ReferenceSpec, value: Any) -> Value:
+    def _shell(self, spec: isa.DataSpec | isa.ReferenceSpec, value: Any) -> Value:
         """A value whose parts are filled in later: cells may form cycles."""
-        if isinstance(spec, ReferenceSpec):
+        if isinstance(spec, isa.ReferenceSpec):
             cell = RefValue(TupleValue(()))
             self._pending.append((cell, spec.held, value.contents))
             return cell
@@ -284,11 +274,11 @@ class Exporter:
     def _fill(self) -> None:
         while self._pending:
             shell, structure, values = self._pending.pop()
-            leaves = self._leaves(flatten(structure), values)
+            leaves = self._leaves(isa.flatten(structure), values)
             if isinstance(shell, RefValue):
-                shell.value = _as_value(unflatten(structure, leaves))
+                shell.value = _as_value(isa.unflatten(structure, leaves))
             else:
-                shell.fields = tuple(map(_as_value, unflatten(structure, leaves)))
+                shell.fields = tuple(map(_as_value, isa.unflatten(structure, leaves)))
 
 
 def _as_value(nested: Any) -> Value:

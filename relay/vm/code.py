@@ -26,43 +26,8 @@ from relay.executors.memory import typed
 from relay.extents import EXPECTED, filled, has_room, is_size, size_text, tensor_text
 from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
+from relay.program import program as isa
 from relay.program.printer import instruction_text
-from relay.program.program import (
-    AllocTensor,
-    Branch,
-    CallClosure,
-    CallFunction,
-    ComputeSize,
-    DataSpec,
-    Fail,
-    Function,
-    GetField,
-    Instruction,
-    InvokeKernel,
-    Jump,
-    Literal,
-    LoadConstant,
-    MakeClosure,
-    MakeData,
-    MakeReference,
-    Program,
-    ReadElement,
-    ReadReference,
-    ReadSize,
-    Register,
-    Release,
-    RequireEqual,
-    Retain,
-    Return,
-    Scalar,
-    ScalarSpec,
-    Switch,
-    TailCall,
-    TailCallClosure,
-    ViewTensor,
-    WriteReference,
-    flatten,
-)
 from relay.target.loaded import Loaded
 from relay.vm.objects import Cell, Closure, Data
 from relay.vm.scalars import from_memory, from_number, operation, to_memory
@@ -84,7 +49,7 @@ class Enter:
 
     code: Code
     args: Registers
-    outputs: tuple[Register, ...] | None
+    outputs: tuple[isa.Register, ...] | None
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +62,7 @@ class Leave:
 Outcome = None | int | Enter | Leave
 Step = Callable[[Registers, Run], Outcome]
 # May wrap a step, to count or time it.
-Watch = Callable[[Function, Instruction, Step], Step]
+Watch = Callable[[isa.Function, isa.Instruction, Step], Step]
 
 
 class Code:
@@ -105,13 +70,13 @@ class Code:
 
     __slots__ = ("blank", "function", "steps")
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: isa.Function) -> None:
         self.function = function
         self.steps: list[Step] = []
         self.blank: Registers = [None] * (len(function.registers) - len(function.inputs))
 
 
-def translate(program: Program, watch: Watch | None = None) -> dict[str, Code]:
+def translate(program: isa.Program, watch: Watch | None = None) -> dict[str, Code]:
     """The functions of a program as steps, by name."""
     codes = {function.name: Code(function) for function in program.functions}
     for code in codes.values():
@@ -121,9 +86,9 @@ def translate(program: Program, watch: Watch | None = None) -> dict[str, Code]:
 
 @frozen
 class _Translator:
-    program: Program
+    program: isa.Program
     codes: Mapping[str, Code]
-    function: Function
+    function: isa.Function
 
     def fill(self, code: Code, watch: Watch | None) -> None:
         begin = 0
@@ -135,90 +100,90 @@ class _Translator:
             step = self.step(instruction, begins)
             code.steps.append(step if watch is None else watch(self.function, instruction, step))
 
-    def step(self, instruction: Instruction, begins: Sequence[int]) -> Step:
+    def step(self, instruction: isa.Instruction, begins: Sequence[int]) -> Step:
         """The step of an instruction; block i begins at `begins[i]`."""
         match instruction:
-            case LoadConstant(output, name):
+            case isa.LoadConstant(output, name):
                 return self.load_constant(output, name)
-            case Literal(output, value):
+            case isa.Literal(output, value):
                 spec = self.function.registers[output]
-                assert isinstance(spec, ScalarSpec)
+                assert isinstance(spec, isa.ScalarSpec)
                 return _set(output, from_number(value, spec.dtype))
-            case Scalar():
+            case isa.Scalar():
                 return self.scalar(instruction)
-            case AllocTensor(output, sizes):
+            case isa.AllocTensor(output, sizes):
                 return self.alloc(instruction, output, sizes)
-            case ViewTensor():
+            case isa.ViewTensor():
                 return self.view(instruction)
-            case InvokeKernel():
+            case isa.InvokeKernel():
                 return self.invoke(instruction)
-            case ReadSize(output, tensor, axis):
+            case isa.ReadSize(output, tensor, axis):
                 return _make(output, lambda r: np.int64(r[tensor].shape[axis]))
-            case ReadElement(output, tensor, index):
+            case isa.ReadElement(output, tensor, index):
                 return self.read_element(output, tensor, index)
-            case ComputeSize():
+            case isa.ComputeSize():
                 return _compute_size(instruction)
-            case RequireEqual():
+            case isa.RequireEqual():
                 return _require(instruction)
-            case MakeData(output, name, fields):
+            case isa.MakeData(output, name, fields):
                 tag = self.tag(output, name)
                 return _make(output, lambda r: Data(tag, tuple([r[field] for field in fields])))
-            case GetField(output, data, _, index):
+            case isa.GetField(output, data, _, index):
                 return _make(output, lambda r: r[data].fields[index])
-            case MakeClosure(output, name, captured):
+            case isa.MakeClosure(output, name, captured):
                 code = self.codes[name]
                 return _make(output, lambda r: Closure(code, tuple([r[one] for one in captured])))
-            case MakeReference(output, contents):
+            case isa.MakeReference(output, contents):
                 return _make(output, lambda r: Cell(tuple([r[one] for one in contents])))
-            case ReadReference():
+            case isa.ReadReference():
                 return _read_reference(instruction)
-            case WriteReference():
+            case isa.WriteReference():
                 return _write_reference(instruction)
-            case Retain() | Release():
+            case isa.Retain() | isa.Release():
                 return _nothing  # Python counts references
-            case CallFunction(outputs, name, args):
+            case isa.CallFunction(outputs, name, args):
                 return _call(self.codes[name], args, outputs)
-            case TailCall(name, args):
+            case isa.TailCall(name, args):
                 return _call(self.codes[name], args, None)
-            case CallClosure(outputs, closure, args):
+            case isa.CallClosure(outputs, closure, args):
                 return _call_closure(closure, args, outputs)
-            case TailCallClosure(closure, args):
+            case isa.TailCallClosure(closure, args):
                 return _call_closure(closure, args, None)
-            case Return(value):
-                leaves = flatten(value)
+            case isa.Return(value):
+                leaves = isa.flatten(value)
                 return lambda r, _: Leave([r[leaf] for leaf in leaves])
-            case Jump(block, args):
+            case isa.Jump(block, args):
                 return self.jump(begins[block], self.function.blocks[block].params, args)
-            case Branch(condition, true, false):
+            case isa.Branch(condition, true, false):
                 yes, no = begins[true], begins[false]
                 return lambda r, _: yes if r[condition] else no
-            case Switch():
+            case isa.Switch():
                 return self.switch(instruction, begins)
-            case Fail():
+            case isa.Fail():
                 return _fail(instruction)
             case _:
                 assert_never(instruction)
 
     # --- tensors and scalars
 
-    def load_constant(self, output: Register, name: str) -> Step:
+    def load_constant(self, output: isa.Register, name: str) -> Step:
         spec = self.function.registers[output]
 
         def step(registers: Registers, run: Run) -> None:
             registers[output] = run.constants[name]
 
         def scalar_step(registers: Registers, run: Run) -> None:
-            assert isinstance(spec, ScalarSpec)
+            assert isinstance(spec, isa.ScalarSpec)
             registers[output] = from_memory(run.constants[name], spec.dtype)
 
-        return scalar_step if isinstance(spec, ScalarSpec) else step
+        return scalar_step if isinstance(spec, isa.ScalarSpec) else step
 
-    def dtype(self, register: Register) -> str:
+    def dtype(self, register: isa.Register) -> str:
         spec = self.function.registers[register]
-        assert isinstance(spec, ScalarSpec | TensorSpec)
+        assert isinstance(spec, isa.ScalarSpec | TensorSpec)
         return spec.dtype
 
-    def scalar(self, instruction: Scalar) -> Step:
+    def scalar(self, instruction: isa.Scalar) -> Step:
         output, inputs = instruction.output, instruction.inputs
         kinds = [self.dtype(register) for register in inputs]
         compute = operation(instruction.op, kinds, self.dtype(output))
@@ -231,7 +196,7 @@ class _Translator:
         return _make(output, lambda r: compute(*[r[one] for one in inputs]))
 
     def shape(
-        self, instruction: Instruction, output: Register, sizes: Sequence[Register]
+        self, instruction: isa.Instruction, output: isa.Register, sizes: Sequence[isa.Register]
     ) -> Callable[[Registers], tuple[int, ...]]:
         """A function that computes the shape of a new tensor."""
         spec = self.function.registers[output]
@@ -252,7 +217,9 @@ class _Translator:
 
         return shape
 
-    def alloc(self, instruction: AllocTensor, output: Register, sizes: Sequence[Register]) -> Step:
+    def alloc(
+        self, instruction: isa.AllocTensor, output: isa.Register, sizes: Sequence[isa.Register]
+    ) -> Step:
         dtype = self.dtype(output)
         width = dtypes.to_numpy(dtype).itemsize
         shape_of = self.shape(instruction, output, sizes)
@@ -263,7 +230,7 @@ class _Translator:
 
         return step
 
-    def view(self, instruction: ViewTensor) -> Step:
+    def view(self, instruction: isa.ViewTensor) -> Step:
         source = instruction.input
         shape_of = self.shape(instruction, instruction.output, instruction.sizes)
 
@@ -279,17 +246,17 @@ class _Translator:
 
         return _make(instruction.output, make)
 
-    def read_element(self, output: Register, tensor: Register, index: int) -> Step:
+    def read_element(self, output: isa.Register, tensor: isa.Register, index: int) -> Step:
         dtype = self.dtype(output)
         return _make(output, lambda r: from_memory(r[tensor].reshape(-1)[index], dtype))
 
-    def invoke(self, call: InvokeKernel) -> Step:
+    def invoke(self, call: isa.InvokeKernel) -> Step:
         name, sizes = call.kernel, call.sizes
         specs = self.function.registers
         narrow = {
             register: spec.dtype
             for register in (*call.inputs, *call.outputs)
-            if isinstance(spec := specs[register], ScalarSpec)
+            if isinstance(spec := specs[register], isa.ScalarSpec)
         }
         inputs = [(register, narrow.get(register)) for register in call.inputs]
         outputs = [(register, narrow.get(register)) for register in call.outputs]
@@ -320,14 +287,14 @@ class _Translator:
 
     # --- data and blocks
 
-    def tag(self, data: Register, constructor: str) -> int:
+    def tag(self, data: isa.Register, constructor: str) -> int:
         spec = self.function.registers[data]
-        assert isinstance(spec, DataSpec)
+        assert isinstance(spec, isa.DataSpec)
         return self.program.type_table[spec.name].tag(constructor)
 
-    def switch(self, instruction: Switch, begins: Sequence[int]) -> Step:
+    def switch(self, instruction: isa.Switch, begins: Sequence[int]) -> Step:
         spec = self.function.registers[instruction.data]
-        assert isinstance(spec, DataSpec)
+        assert isinstance(spec, isa.DataSpec)
         known = self.program.type_table[spec.name].constructors
         blocks = dict(instruction.cases)
         targets = [blocks.get(each.name, instruction.otherwise) for each in known]
@@ -335,7 +302,9 @@ class _Translator:
         data = instruction.data
         return lambda r, _: places[r[data].tag]
 
-    def jump(self, begin: int, params: Sequence[Register], args: Sequence[Register]) -> Step:
+    def jump(
+        self, begin: int, params: Sequence[isa.Register], args: Sequence[isa.Register]
+    ) -> Step:
         if not args:
             return lambda _, __: begin
 
@@ -348,7 +317,7 @@ class _Translator:
         return step
 
     def failure(
-        self, instruction: Instruction, message: str, expected: str | None = None
+        self, instruction: isa.Instruction, message: str, expected: str | None = None
     ) -> EvaluationError:
         text = instruction_text(instruction, self.function)
         found = f"`{text}` in function `@{self.function.name}`"
@@ -364,14 +333,14 @@ def text_span(where: str) -> Span | None:
 # --- steps that need no types --------------------------------------------------------------------
 
 
-def _set(output: Register, value: Any) -> Step:
+def _set(output: isa.Register, value: Any) -> Step:
     def step(registers: Registers, _: Run) -> None:
         registers[output] = value
 
     return step
 
 
-def _make(output: Register, make: Callable[[Registers], Any]) -> Step:
+def _make(output: isa.Register, make: Callable[[Registers], Any]) -> Step:
     def step(registers: Registers, _: Run) -> None:
         registers[output] = make(registers)
 
@@ -382,7 +351,7 @@ def _nothing(registers: Registers, run: Run) -> None:
     pass
 
 
-def _compute_size(instruction: ComputeSize) -> Step:
+def _compute_size(instruction: isa.ComputeSize) -> Step:
     op, left, right = instruction.op, instruction.left, instruction.right
     compute = int.__mul__ if op == "mul" else int.__add__
 
@@ -398,7 +367,7 @@ def _compute_size(instruction: ComputeSize) -> Step:
     return step
 
 
-def _require(instruction: RequireEqual) -> Step:
+def _require(instruction: isa.RequireEqual) -> Step:
     left, right = instruction.left, instruction.right
 
     def step(registers: Registers, _: Run) -> None:
@@ -416,14 +385,14 @@ def _require(instruction: RequireEqual) -> Step:
     return step
 
 
-def _fail(instruction: Fail) -> Step:
+def _fail(instruction: isa.Fail) -> Step:
     def step(registers: Registers, run: Run) -> None:
         raise EvaluationError(Diagnostic(instruction.message, text_span(instruction.where)))
 
     return step
 
 
-def _read_reference(instruction: ReadReference) -> Step:
+def _read_reference(instruction: isa.ReadReference) -> Step:
     outputs, reference = instruction.outputs, instruction.reference
 
     def step(registers: Registers, _: Run) -> None:
@@ -433,7 +402,7 @@ def _read_reference(instruction: ReadReference) -> Step:
     return step
 
 
-def _write_reference(instruction: WriteReference) -> Step:
+def _write_reference(instruction: isa.WriteReference) -> Step:
     reference, contents = instruction.reference, instruction.contents
 
     def step(registers: Registers, _: Run) -> None:
@@ -442,12 +411,14 @@ def _write_reference(instruction: WriteReference) -> Step:
     return step
 
 
-def _call(code: Code, args: Sequence[Register], outputs: tuple[Register, ...] | None) -> Step:
+def _call(
+    code: Code, args: Sequence[isa.Register], outputs: tuple[isa.Register, ...] | None
+) -> Step:
     return lambda r, _: Enter(code, [r[arg] for arg in args], outputs)
 
 
 def _call_closure(
-    closure: Register, args: Sequence[Register], outputs: tuple[Register, ...] | None
+    closure: isa.Register, args: Sequence[isa.Register], outputs: tuple[isa.Register, ...] | None
 ) -> Step:
     def step(registers: Registers, _: Run) -> Enter:
         callee: Closure = registers[closure]

@@ -204,9 +204,7 @@ class GraphImporter:
         return found
 
     def constant(self, array: Any) -> Constant:
-        typed = infer_expr(Constant(NDArray(array)))
-        assert isinstance(typed, Constant)
-        return typed
+        return infer_expr(Constant(NDArray(array)))
 
     # --- nodes
 

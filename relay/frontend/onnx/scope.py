@@ -171,6 +171,4 @@ def _folded(value: Expr) -> Constant | None:
     found = folded(value)
     if found is None:
         return None
-    constant = infer_expr(Constant(found, span=value.span))
-    assert isinstance(constant, Constant)
-    return constant
+    return infer_expr(Constant(found, span=value.span))

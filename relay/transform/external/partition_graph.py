@@ -109,9 +109,7 @@ def _annotated(function: ir.Function, module: IRModule) -> ir.Function:
     result = _rewritten(prepared, around)
     if result is function:
         return function
-    typed = infer_expr(result, module)
-    assert isinstance(typed, ir.Function)
-    return typed
+    return infer_expr(result, module)
 
 
 def _rewritten(function: ir.Function, rewrite: Rewrite) -> ir.Function:

@@ -103,9 +103,7 @@ def to_cps(func: ir.Function, mod: IRModule | None = None) -> ir.Function:
     for name in wanted:
         if name != own:
             module[conversion.names[name]] = typed[conversion.names[name]]
-    result = infer_expr(made[own], module)
-    assert isinstance(result, ir.Function)
-    return result
+    return infer_expr(made[own], module)
 
 
 def un_cps(func: ir.Function) -> ir.Function:

@@ -22,6 +22,8 @@ Afterwards those that were asked for occur only as callees, so there is one kind
 
 from __future__ import annotations
 
+from typing import Any
+
 from relay import tree
 from relay.immutable import frozen
 from relay.ir import expr as ir
@@ -46,7 +48,7 @@ class EtaExpand(FunctionPass):
     def transform_function(
         self, function: ir.Function, module: IRModule, context: PassContext
     ) -> ir.Function:
-        new: dict[int, ir.Syntax] = {}
+        new: dict[int, Any] = {}
         for node in tree.postorder(function):
             parts = []
             for index, part in enumerate(tree.children(node)):
@@ -57,9 +59,7 @@ class EtaExpand(FunctionPass):
                 expansion = None if in_place else self._expansion(part, module)
                 parts.append(new[id(part)] if expansion is None else expansion)
             new[id(node)] = tree.rebuild(node, parts)
-        result = new[id(function)]
-        assert isinstance(result, ir.Function)
-        return result
+        return new[id(function)]  # type: ignore[no-any-return]
 
     def _expansion(self, e: ir.Syntax, module: IRModule) -> ir.Function | None:
         """The function that replaces `e`; a new one each time, as variables are bound once."""

@@ -83,7 +83,7 @@ class _Inlining:
     bodies: Mapping[str, Function]
 
     def of(self, function: Function) -> Steps[Function]:
-        new: dict[int, Syntax] = {}
+        new: dict[int, Any] = {}
         for node in tree.postorder(function):
             match node:
                 case Call(op=GlobalVar(name_hint=name)) if name in self.bodies:
@@ -92,11 +92,9 @@ class _Inlining:
                 case _:
                     parts = yield self._parts(tree.children(node), new)
                     new[id(node)] = tree.rebuild(node, parts)
-        result = new[id(function)]
-        assert isinstance(result, Function)
-        return result
+        return new[id(function)]  # type: ignore[no-any-return]
 
-    def _parts(self, parts: Iterable[Syntax], new: Mapping[int, Syntax]) -> Steps[list[Any]]:
+    def _parts(self, parts: Iterable[Syntax], new: Mapping[int, Any]) -> Steps[list[Any]]:
         """The rewritten `parts`; a function replaces its name where that is used as a value."""
         found: list[Any] = []
         for part in parts:

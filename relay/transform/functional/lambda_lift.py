@@ -29,6 +29,7 @@ Kernels, and functions of other compilers, stay in place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from relay import tree
 from relay.analysis.normal_forms import CLOSURE, check_basic_block_normal_form
@@ -74,7 +75,7 @@ class _Lifting:
         self.lifted: dict[str, Function] = {}
         self._owner = owner
         self._taken = taken
-        self._new: dict[int, Syntax] = {}
+        self._new: dict[int, Any] = {}
         self._lets: dict[int, Let] = {}  # by the values they bind
         self._kept: set[int] = set()
 
@@ -91,11 +92,9 @@ class _Lifting:
                 self._lets[id(node.value)] = node
         for node in tree.postorder(root):
             self._new[id(node)] = self._rewritten(node)
-        result = self._new[id(root)]
-        assert isinstance(result, Function)
-        return result
+        return self._new[id(root)]  # type: ignore[no-any-return]
 
-    def _rewritten(self, node: Syntax) -> Syntax:
+    def _rewritten(self, node: Syntax) -> Any:
         if isinstance(node, Let) and isinstance(self._new[id(node.variable)], GlobalVar):
             return self._new[id(node.body)]
         after = tree.rebuild(node, [self._new[id(part)] for part in tree.children(node)])

@@ -17,6 +17,8 @@ of the module, becomes an ordinary function that calls it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Function, Syntax, Var
@@ -50,7 +52,7 @@ def _converted(function: Function) -> Function:
         return _calling(function, *_separated(function))
     # each kernel without its constants, and these
     kernels: dict[int, tuple[Function, tuple[Constant, ...]]] = {}
-    new: dict[int, Syntax] = {}
+    new: dict[int, Any] = {}
     for node in tree.postorder(function, lambda e: e is function or not is_sealed(e)):
         if _is_kernel(node):
             assert isinstance(node, Function)
@@ -72,9 +74,7 @@ def _converted(function: Function) -> Function:
             assert isinstance(rebuilt, Call)
             rebuilt = tree.replace(rebuilt, args=(*rebuilt.args, *more))
         new[id(node)] = rebuilt
-    result = new[id(function)]
-    assert isinstance(result, Function)
-    return result
+    return new[id(function)]  # type: ignore[no-any-return]
 
 
 def _separated(kernel: Function) -> tuple[Function, tuple[Constant, ...]]:
