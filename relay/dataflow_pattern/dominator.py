@@ -106,7 +106,7 @@ class Along(Step):
         self.path = path
 
 
-class Meetings:
+class PathTree:
     """The dominator tree of the paths of one dominator pattern, for a whole program."""
 
     def __init__(self, matcher: Matcher, dominator: DominatorStep) -> None:

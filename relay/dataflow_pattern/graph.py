@@ -17,7 +17,7 @@ from relay.ir.expr import Call, Expr, Function, Op, Syntax, is_atom
 PARTITIONED = "PartitionedFromPattern"
 
 
-class Graph:
+class NumberedGraph:
     """The nodes of `root` and the edges between them."""
 
     def __init__(self, root: Expr) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from relay import tree
 from relay.check.infer import infer_expr
-from relay.dataflow_pattern.dominator import Along, DominatorStep, Meetings
-from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.dominator import Along, DominatorStep, PathTree
+from relay.dataflow_pattern.graph import NumberedGraph
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.prepare import Prepared, prepare
 from relay.dataflow_pattern.steps import ENTER, FAIL, Goals, Step, is_call_of
@@ -41,13 +41,13 @@ class Matcher:
         prepared: Prepared,
         root: Expr,
         module: IRModule | None = None,
-        graph: Graph | None = None,
+        graph: NumberedGraph | None = None,
     ) -> None:
         self.prepared = prepared
         self.root = root
         self._module = module
         self._given_graph = graph
-        self._meetings: dict[DominatorStep, Meetings] = {}
+        self._meetings: dict[DominatorStep, PathTree] = {}
         # (step, id of an expression): closed steps that are known not to fit
         self.failed: set[tuple[Step, int]] = set()
 
@@ -78,16 +78,16 @@ class Matcher:
     # --- facts about the program
 
     @cached_property
-    def graph(self) -> Graph:
-        return self._given_graph or Graph(self.root)
+    def graph(self) -> NumberedGraph:
+        return self._given_graph or NumberedGraph(self.root)
 
-    def meetings(self, dominator: DominatorStep) -> Meetings:
+    def meetings(self, dominator: DominatorStep) -> PathTree:
         """The dominator tree for `dominator`."""
         if dominator not in self._meetings:
             # inner ones first, so that none is needed while another is being built
             for current in self.prepared.dominators:
                 if current not in self._meetings:
-                    self._meetings[current] = Meetings(self, current)
+                    self._meetings[current] = PathTree(self, current)
                 if current is dominator:
                     break
         return self._meetings[dominator]

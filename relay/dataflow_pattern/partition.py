@@ -16,7 +16,7 @@ from typing import Any
 
 from relay import tree
 from relay.dataflow_pattern import patterns as p
-from relay.dataflow_pattern.graph import PARTITIONED, Graph
+from relay.dataflow_pattern.graph import PARTITIONED, NumberedGraph
 from relay.dataflow_pattern.matcher import Matcher
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.prepare import Prepared, prepare
@@ -44,7 +44,7 @@ def partition(
     pattern for a function partitions nothing.
     """
     expr = ir.as_expr(expr)
-    graph = Graph(expr)
+    graph = NumberedGraph(expr)
     claims = Claims(graph)
     scopes: Scopes | None = None
     prepared = prepare(pattern)
@@ -66,7 +66,7 @@ def partition(
     return _cut(graph, cuts, dict(attrs or {})) if cuts else expr
 
 
-def _inputs(graph: Graph, prepared: Prepared, region: Region) -> list[Any]:
+def _inputs(graph: NumberedGraph, prepared: Prepared, region: Region) -> list[Any]:
     """The inputs of a region, each once, in the order of the pattern.
 
     Inputs that no part of the pattern is bound to, because a wildcard matches a part of the region,
@@ -114,7 +114,7 @@ def _are_outside(inputs: list[Any], root: ir.Syntax, scopes: Scopes) -> bool:
     )
 
 
-def _cut(graph: Graph, cuts: dict[int, list[ir.Expr]], attrs: dict[str, Any]) -> ir.Expr:
+def _cut(graph: NumberedGraph, cuts: dict[int, list[ir.Expr]], attrs: dict[str, Any]) -> ir.Expr:
     """The program with every region whose root is a key of `cuts` moved into a function."""
     new: dict[int, ir.Syntax] = {}
     numbers = {root: n for n, root in enumerate(sorted(cuts))}

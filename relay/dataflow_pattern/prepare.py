@@ -17,9 +17,9 @@ from relay.dataflow_pattern.patterns import DFPattern, operator_of
 from relay.dataflow_pattern.sharing import analyze
 from relay.dataflow_pattern.steps import (
     COMMUTATIVE,
-    Alternative,
+    AlternativeStep,
     CallStep,
-    Condition,
+    ConditionStep,
     Heads,
     Leaf,
     Step,
@@ -71,7 +71,7 @@ def _prepare(pattern: DFPattern) -> Prepared:
                     pending.append(target)
     for current, step in steps.items():
         # set last: a redirected wildcard may be part of its target
-        if isinstance(step, Condition):
+        if isinstance(step, ConditionStep):
             step.inner = steps[current.pattern]  # type: ignore[attr-defined]
     root = steps[pattern]
     order = tuple(tree.postorder(pattern))
@@ -105,7 +105,7 @@ def _step(pattern: DFPattern, steps: dict[DFPattern, Step]) -> Step:
         case p.WildcardPattern(pattern=None):
             return Leaf(pattern, None, None)
         case p.WildcardPattern(pattern=DFPattern() as target):
-            return Condition(pattern, _heads_of(target, steps), None)
+            return ConditionStep(pattern, _heads_of(target, steps), None)
         case p.ExprPattern():
             return _expr_leaf(pattern)
         case p.VarPattern(name_hint=name):
@@ -139,15 +139,15 @@ def _step(pattern: DFPattern, steps: dict[DFPattern, Step]) -> Step:
             )
         case p.AltPattern():
             left, right = below([pattern.left, pattern.right])
-            return Alternative(pattern, _union(left.heads, right.heads), left, right)
+            return AlternativeStep(pattern, _union(left.heads, right.heads), left, right)
         case p.DominatorPattern():
             return DominatorStep(pattern, *below([pattern.parent, pattern.path, pattern.child]))
         case p.PredicatePattern():
-            step = Condition(pattern, _heads_of(pattern.pattern, steps), None)
+            step = ConditionStep(pattern, _heads_of(pattern.pattern, steps), None)
             step.final = pattern.predicate
             return step
         case p.AttrPattern() | p.TypePattern() | p.DataTypePattern() | p.ShapePattern():
-            return Condition(pattern, _heads_of(pattern.pattern, steps), _condition(pattern))
+            return ConditionStep(pattern, _heads_of(pattern.pattern, steps), _condition(pattern))
     raise RelayError(f"{type(pattern).__name__} is not a pattern that can be matched")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from relay.dataflow_pattern.dominator import DominatorStep
-from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.graph import NumberedGraph
 from relay.dataflow_pattern.matcher import Bindings, Matcher
 from relay.ir.expr import Call, Expr, Function, Op, Syntax, Tuple, TupleGetItem, Var, is_atom
 from relay.ir.variables import binders
@@ -31,7 +31,7 @@ class Region:
     read: Collection[int]  # inside functions that the pattern describes: read, not extracted
 
 
-def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
+def region_of(graph: NumberedGraph, root: int, bindings: Bindings) -> Region:
     """The region of a match at `root`."""
     covered = [expr for step, expr in bindings if step.descends]
     for step, _ in bindings:
@@ -54,7 +54,7 @@ def region_of(graph: Graph, root: int, bindings: Bindings) -> Region:
 class Claims:
     """The nodes that already belong to a match."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: NumberedGraph) -> None:
         self._graph = graph
         self._taken: set[int] = set()
         self._read: set[int] = set()
@@ -105,7 +105,7 @@ def _is_repeatable(node: Syntax) -> bool:
     return isinstance(node, Tuple | TupleGetItem)
 
 
-def _is_computed(graph: Graph, node: int) -> bool:
+def _is_computed(graph: NumberedGraph, node: int) -> bool:
     """Whether `node` is used as a value: a variable that is only bound is not."""
     found = graph.nodes[node]
     if not isinstance(found, Var) or not graph.users[node]:
@@ -114,7 +114,7 @@ def _is_computed(graph: Graph, node: int) -> bool:
     return len(users) > sum(found in binders(graph.nodes[user]) for user in set(users))
 
 
-def find_regions(graph: Graph, matcher: Matcher, claims: Claims) -> Iterator[Region]:
+def find_regions(graph: NumberedGraph, matcher: Matcher, claims: Claims) -> Iterator[Region]:
     """The matches in a program, outermost first, for the caller to claim.
 
     None begins inside a claimed one, or inside a function made by `partition`.

@@ -25,7 +25,7 @@ from typing import Any
 from relay import tree
 from relay.check.infer import infer_expr
 from relay.dataflow_pattern.equality import same_expression
-from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.graph import NumberedGraph
 from relay.dataflow_pattern.matcher import Bindings, Matcher
 from relay.dataflow_pattern.patterns import DFPattern
 from relay.dataflow_pattern.prepare import Prepared, prepare
@@ -146,12 +146,12 @@ class Rewriter:
             yield batch
 
     def _sweep(self, program: Expr, batch: list[tuple[DFPatternCallback, Prepared]]) -> Expr:
-        graph = Graph(program)
+        graph = NumberedGraph(program)
         self.sizes[-1] = len(graph.nodes)
         batch = [entry for entry in batch if graph.with_head(entry[1].root.heads)]
         # a rebuilt program has no type, so a typed one is typed throughout
         if program.ty is None and any(callback.require_type for callback, _ in batch):
-            graph = Graph(infer_expr(program, self._module))
+            graph = NumberedGraph(infer_expr(program, self._module))
         claims = Claims(graph)
         found: dict[int, tuple[DFPatternCallback, Region]] = {}
         for callback, prepared in batch:
@@ -173,7 +173,9 @@ class Rewriter:
 class _Rebuilding:
     """One walk over a program, bottom-up, that rewrites the matches."""
 
-    def __init__(self, graph: Graph, found: dict[int, tuple[DFPatternCallback, Region]]) -> None:
+    def __init__(
+        self, graph: NumberedGraph, found: dict[int, tuple[DFPatternCallback, Region]]
+    ) -> None:
         self._graph = graph
         self._found = found
         self._new: dict[int, Syntax] = {}  # number of a node -> its replacement, if different

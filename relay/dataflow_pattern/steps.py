@@ -80,7 +80,7 @@ class Leaf(Step):
         return rest if self.test is None or self.test(expr) else FAIL
 
 
-class Condition(Step):
+class ConditionStep(Step):
     """Another pattern with a condition on the expression; None is always true."""
 
     __slots__ = ("condition", "inner")
@@ -101,7 +101,7 @@ class Condition(Step):
         return search.with_parts((self.inner,), (expr,), rest)
 
 
-class Alternative(Step):
+class AlternativeStep(Step):
     """One of two patterns."""
 
     __slots__ = ("left", "right")

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from relay import tree
 from relay.errors import Diagnostic, EvaluationError
-from relay.interpreter.frames import Closure, Frame, Program, Stack
+from relay.interpreter.frames import Closure, Frame, RunningModule, Stack
 from relay.interpreter.operators import act, operate, require_room
 from relay.interpreter.promises import bind_extents, check
 from relay.interpreter.values import (
@@ -62,7 +62,7 @@ def evaluate(
     """
     expr = ir.as_expr(expr)
     stack = Stack(depth)
-    frame = Program(IRModule() if module is None else module).outermost(expr, stack)
+    frame = RunningModule(IRModule() if module is None else module).outermost(expr, stack)
     for variable, given in (bindings or {}).items():
         frame.values[variable] = to_value(given)
     try:

@@ -32,7 +32,7 @@ class Frame:
     of the current evaluation.
     """
 
-    program: Program
+    program: RunningModule
     scopes: Scopes
     scope: Scope
     parent: Frame | None
@@ -75,7 +75,7 @@ class Closure(ObjectValue):
         return call(self, args)
 
 
-class Program:
+class RunningModule:
     """A running module. Each of its functions is a closure, made on first use."""
 
     __slots__ = ("_closures", "module")

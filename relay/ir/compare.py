@@ -35,7 +35,7 @@ Comparable = IRModule | ir.Syntax | Type | nd.NDArray | Attrs | DictAttrs
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CanonicalEntry:
     """One node of the canonical sequence; `key` is compared, the rest explains a difference."""
 
     key: tuple[Any, ...]  # of a computation: (class, (name, value) of its data…, its children)
@@ -55,30 +55,30 @@ class _Canonical:
         self.type_variables: dict[TypeVar, TypeVar] = {}
         self.bound: set[ir.Var] = set()
 
-    def entries(self, item: Comparable, where: str) -> Iterator[Entry]:
+    def entries(self, item: Comparable, where: str) -> Iterator[CanonicalEntry]:
         match item:
             case IRModule():
                 yield from self.module(item)
             case TypeData():
-                yield Entry(self.definition_key(item), item, where)
+                yield CanonicalEntry(self.definition_key(item), item, where)
             case Type():
-                yield Entry((self.type_key(item),), item, where)
+                yield CanonicalEntry((self.type_key(item),), item, where)
             case ir.Syntax():
                 yield from self.program(item, where)
             case _:
-                yield Entry((data_key(item),), item, where)
+                yield CanonicalEntry((data_key(item),), item, where)
 
-    def module(self, module: IRModule) -> Iterator[Entry]:
+    def module(self, module: IRModule) -> Iterator[CanonicalEntry]:
         definitions = sorted(module.type_definitions.values(), key=lambda t: t.header.name_hint)
         for definition in definitions:
             name = definition.header.name_hint
             key = _Canonical(self.map_free_vars).definition_key(definition)
-            yield Entry(key, definition, f"type {name}")
+            yield CanonicalEntry(key, definition, f"type {name}")
         for var, function in module.functions_items():
-            yield Entry(("def", var.name_hint), var, f"@{var.name_hint}")
+            yield CanonicalEntry(("def", var.name_hint), var, f"@{var.name_hint}")
             # functions are closed: sharing a node between two of them has no meaning
             yield from _Canonical(self.map_free_vars).program(function, f"@{var.name_hint}")
-        yield Entry(("attributes", data_key(module.attrs)), module.attrs, "the module")
+        yield CanonicalEntry(("attributes", data_key(module.attrs)), module.attrs, "the module")
 
     def definition_key(self, definition: TypeData) -> tuple[Any, ...]:
         params = tuple(map(self.bind_type, definition.type_vars))
@@ -88,7 +88,7 @@ class _Canonical:
         )
         return ("type", definition.header.name_hint, definition.extern, params, constructors)
 
-    def program(self, root: ir.Syntax, where: str) -> Iterator[Entry]:
+    def program(self, root: ir.Syntax, where: str) -> Iterator[CanonicalEntry]:
         for node in tree.postorder(root):
             self.bound.update(binders(node))
             if isinstance(node, ir.Function):
@@ -111,8 +111,8 @@ class _Canonical:
                 syntax[key] = self.count
             self.positions[id(node)] = self.count
             self.count += 1
-            yield Entry(key, node, where)
-        yield Entry(("result", self.reference(root)), root, where)
+            yield CanonicalEntry(key, node, where)
+        yield CanonicalEntry(("result", self.reference(root)), root, where)
 
     def reference(self, node: ir.Syntax) -> Any:
         """How a parent names a child: atoms by what they are, computations by their position."""
@@ -293,7 +293,7 @@ def _contents(module: IRModule) -> set[str]:
     return functions | {f"type {name.name_hint}" for name in module.type_definitions}
 
 
-def _explain(x: Entry | None, y: Entry | None) -> str:
+def _explain(x: CanonicalEntry | None, y: CanonicalEntry | None) -> str:
     if x is None or y is None:
         return "one side ends before the other"
     if x.key[0] != y.key[0]:
@@ -355,7 +355,7 @@ def _name(node: ir.Syntax) -> str:
     )
 
 
-def _brief(entry: Entry | None) -> str:
+def _brief(entry: CanonicalEntry | None) -> str:
     if entry is None:
         return "(nothing)"
     lines = [line for line in repr(entry.node).splitlines() if not line.startswith("#[")]

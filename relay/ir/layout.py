@@ -30,7 +30,7 @@ INDENT: Final = Layout.INDENT
 DEDENT: Final = Layout.DEDENT
 
 
-class Binding:
+class NumberedBinding:
     """A graph variable; its number is given when it is first met."""
 
     __slots__ = ("number",)
@@ -39,7 +39,7 @@ class Binding:
         self.number = -1
 
 
-class Block:
+class TextBlock:
     """Statements, then a result, between braces. `comment` belongs to the result."""
 
     __slots__ = ("comment", "is_if", "result", "statements")
@@ -72,7 +72,7 @@ class Block:
 class Short:
     """A block without braces where it is a single expression."""
 
-    block: Block
+    block: TextBlock
 
     def layout(self) -> list[Text]:
         block = self.block
@@ -83,14 +83,14 @@ class Short:
 class Else:
     """The block behind `else`; written `else if` where it holds nothing but an `if`."""
 
-    block: Block
+    block: TextBlock
 
     def layout(self) -> list[Text]:
         block = self.block
         return [block.result] if block.is_if and not block.statements else block.braced()
 
 
-Text: TypeAlias = "str | Layout | Binding | Block | Short | Else | list[Text]"
+Text: TypeAlias = "str | Layout | NumberedBinding | TextBlock | Short | Else | list[Text]"
 
 
 def render(text: Text) -> str:
@@ -105,7 +105,7 @@ def render(text: Text) -> str:
                 out.append(piece)
             case list():
                 pending.extend(reversed(piece))
-            case Binding():
+            case NumberedBinding():
                 if piece.number < 0:
                     piece.number = count
                     count += 1
@@ -116,7 +116,7 @@ def render(text: Text) -> str:
                 depth += 1
             case Layout.DEDENT:
                 depth -= 1
-            case Block():
+            case TextBlock():
                 pending.extend(reversed(piece.braced()))
             case Short() | Else():
                 pending.extend(reversed(piece.layout()))

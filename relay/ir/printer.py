@@ -20,7 +20,17 @@ from typing import Final
 from relay import tree
 from relay.ir import expr as ir
 from relay.ir.attr_text import attribute, call_attributes, value_text
-from relay.ir.layout import DEDENT, INDENT, NEWLINE, Binding, Block, Else, Short, Text, render
+from relay.ir.layout import (
+    DEDENT,
+    INDENT,
+    NEWLINE,
+    Else,
+    NumberedBinding,
+    Short,
+    Text,
+    TextBlock,
+    render,
+)
 from relay.ir.literals import SPECIAL, scalar_text
 from relay.ir.metadata import MetadataWriter
 from relay.ir.module import IRModule
@@ -120,8 +130,8 @@ class _Printer:
         self.constructors = constructors
         self.types = TypeWriter()
         self.scopes = Scopes(root)
-        self.blocks: dict[Scope, Block] = {}
-        self.bindings: dict[int, Binding] = {}  # of shared expressions
+        self.blocks: dict[Scope, TextBlock] = {}
+        self.bindings: dict[int, NumberedBinding] = {}  # of shared expressions
         self.determined: dict[FuncType, bool] = {}
         # How many shared expressions are being written for each scope; and the variables of lets
         # whose values are, with the home of the let and how many those were when it began.
@@ -146,7 +156,7 @@ class _Printer:
 
     def expression(self, expr: ir.Expr) -> str:
         """Declarations of what is free in `expr`, then its lines."""
-        block = self.blocks[self.scopes.root] = Block()
+        block = self.blocks[self.scopes.root] = TextBlock()
         for variable in free_type_vars(expr) if self.is_generic else ():
             block.add(f"free_type_var {self.types.declaration(variable)}")
         for free in self.free:
@@ -159,7 +169,7 @@ class _Printer:
 
     # --- expressions
 
-    def fill(self, expr: ir.Expr, block: Block, is_bound: bool = False) -> Steps[None]:
+    def fill(self, expr: ir.Expr, block: TextBlock, is_bound: bool = False) -> Steps[None]:
         """Write `expr` as the rest of `block`: a let goes on in the same block.
 
         `is_bound`: the block is what a shared let is bound to, so that let is written here.
@@ -184,13 +194,13 @@ class _Printer:
             block.is_if = isinstance(expr, ir.If)
             block.comment = self.comment(expr)
 
-    def value(self, expr: ir.Expr, block: Block) -> Steps[Text]:
+    def value(self, expr: ir.Expr, block: TextBlock) -> Steps[Text]:
         """`expr` as it stands to the right of `=` or as a result."""
         if ir.is_atom(expr) or self.scopes.is_shared(expr):
             return self.argument(expr, block)
         return self.computation(expr, block)
 
-    def argument(self, expr: ir.Expr, block: Block) -> Steps[Text]:
+    def argument(self, expr: ir.Expr, block: TextBlock) -> Steps[Text]:
         """`expr` as it stands inside another expression: an atom, or bound on a line before."""
         if ir.is_atom(expr):
             return self.atom(expr)
@@ -206,7 +216,7 @@ class _Printer:
             self.hoisting[home] -= 1
         if not shared and (isinstance(expr, ir.TupleGetItem) or _is_bare(expr)):
             return [text, self.annotation(expr)] if self.annotate else text
-        binding = Binding()
+        binding = NumberedBinding()
         if shared:
             self.bindings[id(expr)] = binding
         block.add(binding, " = ", text, self.comment(expr))
@@ -220,7 +230,7 @@ class _Printer:
             del self.unbound[variable]
             self.blocks[home].add("let ", self.declaration(variable))
 
-    def arguments(self, exprs: Iterable[ir.Expr], block: Block) -> Steps[list[Text]]:
+    def arguments(self, exprs: Iterable[ir.Expr], block: TextBlock) -> Steps[list[Text]]:
         """`a, b, …`"""
         texts: list[Text] = []
         for expr in exprs:
@@ -232,7 +242,7 @@ class _Printer:
                 texts.append((yield self.argument(expr, block)))
         return texts
 
-    def computation(self, expr: ir.Expr, block: Block) -> Steps[Text]:
+    def computation(self, expr: ir.Expr, block: TextBlock) -> Steps[Text]:
         """`expr` itself, over its arguments."""
         match expr:
             case ir.Call():
@@ -240,7 +250,7 @@ class _Printer:
             case ir.Function():
                 return self.function(expr, "fn ")  # type: ignore[return-value]
             case ir.Let():
-                inner = Block()
+                inner = TextBlock()
                 yield self.fill(expr, inner, is_bound=True)
                 return inner
             case ir.If():
@@ -275,7 +285,7 @@ class _Printer:
         parts = yield self.arguments(below, block)
         return [type(expr).__name__, "(", *parts, ")"]
 
-    def call(self, call: ir.Call, block: Block) -> Steps[Text]:
+    def call(self, call: ir.Call, block: TextBlock) -> Steps[Text]:
         callee: Text = ""
         if isinstance(call.op, ir.Constructor):
             callee = spell(call.op.name_hint, RESERVED)
@@ -304,9 +314,9 @@ class _Printer:
             self.determined[callee] = _determined_by_arguments(callee)
         return not self.determined[callee]
 
-    def branch(self, owner: ir.Syntax, field: str, expr: ir.Expr) -> Steps[Block]:
+    def branch(self, owner: ir.Syntax, field: str, expr: ir.Expr) -> Steps[TextBlock]:
         """A block of its own for one part of `owner`."""
-        block = self.blocks[self.scopes.opened(owner, field)] = Block()
+        block = self.blocks[self.scopes.opened(owner, field)] = TextBlock()
         yield self.fill(expr, block)
         return block
 

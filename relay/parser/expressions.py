@@ -45,7 +45,7 @@ _ENDS_ARGUMENT: Final = (",", ")")
 
 
 @dataclass(slots=True)
-class Declared:
+class ForwardDeclaration:
     """A variable that was declared before the let that binds it."""
 
     variable: ir.Var
@@ -59,7 +59,7 @@ class ExpressionParser(PatternParser):
     def __init__(self, tokens: Tokens, metadata: MetadataReader) -> None:
         super().__init__(tokens, metadata)
         self.graph: Bindings[ir.Expr] = Bindings()
-        self.declared: Bindings[Declared] = Bindings()
+        self.declared: Bindings[ForwardDeclaration] = Bindings()
         self.global_uses: list[tuple[str, int]] = []  # (name, token)
 
     # --- sequences
@@ -68,7 +68,7 @@ class ExpressionParser(PatternParser):
         """Bindings and a result, in a scope of their own."""
         scopes = self.locals.enter(), self.graph.enter(), self.declared.enter()
         lets: list[tuple[ir.Var, ir.Expr, int]] = []
-        ahead: list[Declared] = []
+        ahead: list[ForwardDeclaration] = []
         numbered: set[str] = set()
         while True:
             first, kind = self.index, self.kinds[self.index]
@@ -85,7 +85,7 @@ class ExpressionParser(PatternParser):
                 self.graph.bind(number, value)
             elif kind == "let":
                 let = yield self._let()
-                if isinstance(let, Declared):
+                if isinstance(let, ForwardDeclaration):
                     ahead.append(let)
                 else:
                     lets.append(let)
@@ -105,7 +105,7 @@ class ExpressionParser(PatternParser):
             result = ir.Let(variable, value, result, span=self.span(first))
         return result
 
-    def _let(self) -> Steps[tuple[ir.Var, ir.Expr, int] | Declared]:
+    def _let(self) -> Steps[tuple[ir.Var, ir.Expr, int] | ForwardDeclaration]:
         """`let %x = …;`, or `let %x;`, which declares what a let further down binds."""
         first = self.index
         self.index += 1
@@ -116,7 +116,7 @@ class ExpressionParser(PatternParser):
         annotation = yield self.annotation()
         variable = ir.Var(name, annotation, span=self.tokens.span(token, token))
         if self.accept(";"):
-            declared = Declared(variable, token)
+            declared = ForwardDeclaration(variable, token)
             self.locals.bind(name, variable)
             self.declared.bind(name, declared)
             return declared

@@ -35,11 +35,11 @@ from relay.ir.types import GlobalTypeVar, TensorType
 from relay.lower.kernel import TensorSpec
 from relay.program import program as isa
 from relay.tree import Steps, run
-from relay.vm.objects import Cell, Closure, Data
+from relay.vm.objects import Data, VMCell, VMClosure
 from relay.vm.scalars import from_memory, to_memory
 
 # Calls a closure with flattened arguments; returns flattened results.
-CallClosure = Callable[[Closure, isa.ClosureSpec, tuple[Any, ...]], Any]
+CallClosure = Callable[[VMClosure, isa.ClosureSpec, tuple[Any, ...]], Any]
 
 
 class FunctionValue(ObjectValue):
@@ -47,7 +47,7 @@ class FunctionValue(ObjectValue):
 
     __slots__ = ("_call", "_closure", "_spec")
 
-    def __init__(self, closure: Closure, spec: isa.ClosureSpec, call: CallClosure) -> None:
+    def __init__(self, closure: VMClosure, spec: isa.ClosureSpec, call: CallClosure) -> None:
         self._closure = closure
         self._spec = spec
         self._call = call
@@ -95,8 +95,10 @@ class Importer:
     call: CallClosure
     known: dict[tuple[int, isa.Spec], Any] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)  # ids are only unique while their objects live
-    cells: list[tuple[RefValue, Cell, isa.ReferenceSpec]] = field(default_factory=list)
-    pending: list[tuple[Data | Cell, Iterable[tuple[isa.Spec, Any]]]] = field(default_factory=list)
+    cells: list[tuple[RefValue, VMCell, isa.ReferenceSpec]] = field(default_factory=list)
+    pending: list[tuple[Data | VMCell, Iterable[tuple[isa.Spec, Any]]]] = field(
+        default_factory=list
+    )
 
     def take(self, structure: Any, data: Any, name: str) -> list[Any]:
         """`data` flattened; `structure` is a Spec, or nested tuples of them."""
@@ -143,15 +145,15 @@ class Importer:
                     return shell
         raise _Misfit("it is a value of another type", isa.spec_text(spec), _described(data))
 
-    def _cell(self, spec: isa.ReferenceSpec, data: Any) -> Cell:
+    def _cell(self, spec: isa.ReferenceSpec, data: Any) -> VMCell:
         if not isinstance(data, RefValue):
             raise _Misfit("it is a value of another type", isa.spec_text(spec), _described(data))
-        cell = Cell()
+        cell = VMCell()
         self.cells.append((data, cell, spec))
         self.pending.append((cell, _pairs(spec.held, data.value)))
         return cell
 
-    def _closure(self, spec: isa.ClosureSpec, data: Any) -> Closure:
+    def _closure(self, spec: isa.ClosureSpec, data: Any) -> VMClosure:
         if isinstance(data, FunctionValue) and data._call == self.call and data._spec == spec:
             return data._closure
         raise _Misfit(

@@ -29,7 +29,7 @@ from relay.lower.kernel import TensorSpec
 from relay.program import program as isa
 from relay.program.printer import instruction_text
 from relay.target.loaded import Loaded
-from relay.vm.objects import Cell, Closure, Data
+from relay.vm.objects import Data, VMCell, VMClosure
 from relay.vm.scalars import from_memory, from_number, operation, to_memory
 
 Registers = list[Any]
@@ -47,7 +47,7 @@ class Run:
 class Enter:
     """A call. `outputs` receive its results; None for a tail call."""
 
-    code: Code
+    code: ThreadedCode
     args: Registers
     outputs: tuple[isa.Register, ...] | None
 
@@ -65,7 +65,7 @@ Step = Callable[[Registers, Run], Outcome]
 Watch = Callable[[isa.Function, isa.Instruction, Step], Step]
 
 
-class Code:
+class ThreadedCode:
     """A function as steps, which are filled in once all functions are known."""
 
     __slots__ = ("blank", "function", "steps")
@@ -76,9 +76,9 @@ class Code:
         self.blank: Registers = [None] * (len(function.registers) - len(function.inputs))
 
 
-def translate(program: isa.Program, watch: Watch | None = None) -> dict[str, Code]:
+def translate(program: isa.Program, watch: Watch | None = None) -> dict[str, ThreadedCode]:
     """The functions of a program as steps, by name."""
-    codes = {function.name: Code(function) for function in program.functions}
+    codes = {function.name: ThreadedCode(function) for function in program.functions}
     for code in codes.values():
         _Translator(program, codes, code.function).fill(code, watch)
     return codes
@@ -87,10 +87,10 @@ def translate(program: isa.Program, watch: Watch | None = None) -> dict[str, Cod
 @frozen
 class _Translator:
     program: isa.Program
-    codes: Mapping[str, Code]
+    codes: Mapping[str, ThreadedCode]
     function: isa.Function
 
-    def fill(self, code: Code, watch: Watch | None) -> None:
+    def fill(self, code: ThreadedCode, watch: Watch | None) -> None:
         begin = 0
         begins = []
         for block in self.function.blocks:
@@ -132,9 +132,9 @@ class _Translator:
                 return _make(output, lambda r: r[data].fields[index])
             case isa.MakeClosure(output, name, captured):
                 code = self.codes[name]
-                return _make(output, lambda r: Closure(code, tuple([r[one] for one in captured])))
+                return _make(output, lambda r: VMClosure(code, tuple([r[one] for one in captured])))
             case isa.MakeReference(output, contents):
-                return _make(output, lambda r: Cell(tuple([r[one] for one in contents])))
+                return _make(output, lambda r: VMCell(tuple([r[one] for one in contents])))
             case isa.ReadReference():
                 return _read_reference(instruction)
             case isa.WriteReference():
@@ -412,7 +412,7 @@ def _write_reference(instruction: isa.WriteReference) -> Step:
 
 
 def _call(
-    code: Code, args: Sequence[isa.Register], outputs: tuple[isa.Register, ...] | None
+    code: ThreadedCode, args: Sequence[isa.Register], outputs: tuple[isa.Register, ...] | None
 ) -> Step:
     return lambda r, _: Enter(code, [r[arg] for arg in args], outputs)
 
@@ -421,7 +421,7 @@ def _call_closure(
     closure: isa.Register, args: Sequence[isa.Register], outputs: tuple[isa.Register, ...] | None
 ) -> Step:
     def step(registers: Registers, _: Run) -> Enter:
-        callee: Closure = registers[closure]
+        callee: VMClosure = registers[closure]
         return Enter(callee.code, [*callee.captured, *[registers[arg] for arg in args]], outputs)
 
     return step

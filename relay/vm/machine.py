@@ -14,7 +14,7 @@ import numpy as np
 from relay.errors import Diagnostic, EvaluationError
 from relay.program.program import Program, Register
 from relay.target.loaded import Loaded
-from relay.vm.code import Code, Enter, Registers, Run, Watch, text_span, translate
+from relay.vm.code import Enter, Registers, Run, ThreadedCode, Watch, text_span, translate
 
 DEPTH: Final = 1 << 20  # a stack of so many calls takes less than a gigabyte
 
@@ -39,10 +39,10 @@ class Machine:
         return made
 
     def call(
-        self, code: Code, args: Sequence[Any], constants: Mapping[str, np.ndarray]
+        self, code: ThreadedCode, args: Sequence[Any], constants: Mapping[str, np.ndarray]
     ) -> Registers:
         """The flattened results of a function for flattened arguments."""
-        waiting: list[tuple[Code, Registers, int, tuple[Register, ...]]] = []
+        waiting: list[tuple[ThreadedCode, Registers, int, tuple[Register, ...]]] = []
         try:
             with np.errstate(all="ignore"):  # arithmetic has no errors: integers wrap
                 return self._steps(code, args, Run(constants, self.loaded), waiting)
@@ -57,10 +57,10 @@ class Machine:
 
     def _steps(
         self,
-        code: Code,
+        code: ThreadedCode,
         args: Sequence[Any],
         run: Run,
-        waiting: list[tuple[Code, Registers, int, tuple[Register, ...]]],
+        waiting: list[tuple[ThreadedCode, Registers, int, tuple[Register, ...]]],
     ) -> Registers:
         limit = self.depth
         registers = [*args, *code.blank]
@@ -91,7 +91,7 @@ class Machine:
                 return outcome.values
 
 
-def _too_deep(code: Code, limit: int) -> EvaluationError:
+def _too_deep(code: ThreadedCode, limit: int) -> EvaluationError:
     return EvaluationError(
         Diagnostic(
             f"`@{code.function.name}` recurses deeper than its stack",

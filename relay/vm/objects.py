@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relay.vm.code import Code
+    from relay.vm.code import ThreadedCode
 
 
 @dataclass(slots=True, eq=False)
@@ -18,15 +18,15 @@ class Data:
 
 
 @dataclass(slots=True, eq=False)
-class Closure:
+class VMClosure:
     """A function with the values of its first parameters."""
 
-    code: Code
+    code: ThreadedCode
     captured: tuple[Any, ...]
 
 
 @dataclass(slots=True, eq=False)
-class Cell:
+class VMCell:
     """The mutable cell of a reference, flattened."""
 
     contents: tuple[Any, ...] = ()

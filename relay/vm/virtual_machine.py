@@ -22,7 +22,7 @@ from relay.program.program import ClosureSpec, Function, Return, flatten, unflat
 from relay.vm.boundary import Definitions, Exporter, Importer, arranged
 from relay.vm.executable import Executable
 from relay.vm.machine import DEPTH, Machine
-from relay.vm.objects import Closure
+from relay.vm.objects import VMClosure
 from relay.vm.profile import Profile, Recorder
 
 
@@ -159,7 +159,7 @@ class VirtualMachine:
         finally:
             exporter.write_back()  # also after a failed run
 
-    def _call_closure(self, closure: Closure, spec: ClosureSpec, args: tuple[Any, ...]) -> Value:
+    def _call_closure(self, closure: VMClosure, spec: ClosureSpec, args: tuple[Any, ...]) -> Value:
         """Call a function that a program returned."""
         importer = Importer(self.exe.program, self._call_closure)
         name = closure.code.function.name

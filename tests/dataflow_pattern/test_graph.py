@@ -2,7 +2,7 @@
 
 import relay
 from relay import nn
-from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.graph import NumberedGraph
 
 X, Y = relay.var("x"), relay.var("y")
 
@@ -10,7 +10,7 @@ X, Y = relay.var("x"), relay.var("y")
 def test_parts_are_numbered_before_wholes_and_the_program_comes_last():
     shared = nn.relu(X)
     program = shared + shared
-    graph = Graph(program)
+    graph = NumberedGraph(program)
     assert graph.nodes[-1] is program
     assert len(graph.nodes) == 5  # add, nn.relu, %x, and the two calls
     for i, children in enumerate(graph.children):
@@ -22,7 +22,7 @@ def test_parts_are_numbered_before_wholes_and_the_program_comes_last():
 
 def test_nodes_are_found_by_operator_and_by_class():
     program = relay.Tuple([nn.relu(X), nn.relu(Y), X + Y, relay.GlobalVar("f")(X)])
-    graph = Graph(program)
+    graph = NumberedGraph(program)
 
     def found(heads):
         return [type(graph.nodes[i]).__name__ for i in graph.with_head(heads)]
@@ -40,7 +40,7 @@ def test_an_end_dominates_what_only_it_depends_on():
     b, c = relay.tanh(a), nn.relu(a)
     end = b + c
     escaping = relay.Tuple([end, c])
-    graph = Graph(escaping)
+    graph = NumberedGraph(escaping)
     number = graph.number_of
     assert graph.dominates(number(end), number(b))
     assert not graph.dominates(number(end), number(c))
@@ -55,7 +55,7 @@ def test_what_partitioning_made_is_settled():
     inner = nn.relu(p)
     made = relay.Function([p], inner).with_attr("PartitionedFromPattern", "nn.relu_")
     other = relay.Function([Y], nn.relu(Y))
-    graph = Graph(relay.Tuple([made(X), other(X)]))
+    graph = NumberedGraph(relay.Tuple([made(X), other(X)]))
     assert graph.number_of(inner) in graph.settled
     assert graph.number_of(made) in graph.settled
     assert graph.number_of(other) not in graph.settled
@@ -66,6 +66,6 @@ def test_match_clauses_are_part_of_the_graph():
     mod = relay.IRModule()
     relay.Prelude(mod)
     for function in mod.functions.values():
-        graph = Graph(function)
+        graph = NumberedGraph(function)
         assert graph.nodes[-1] is function
         assert all(graph.dominates(len(graph.nodes) - 1, i) for i in range(len(graph.nodes)))

@@ -3,7 +3,7 @@
 import relay
 from relay import nn
 from relay.dataflow_pattern import FunctionPattern, is_op, wildcard
-from relay.dataflow_pattern.graph import Graph
+from relay.dataflow_pattern.graph import NumberedGraph
 from relay.dataflow_pattern.matcher import Matcher
 from relay.dataflow_pattern.prepare import prepare
 from relay.dataflow_pattern.regions import Claims, find_regions
@@ -14,7 +14,7 @@ RELUS = is_op("nn.relu")(is_op("nn.relu")(wildcard()))
 
 
 def find(pattern, program, claims=None, graph=None):
-    graph = graph or Graph(program)
+    graph = graph or NumberedGraph(program)
     found = find_regions(
         graph, Matcher(prepare(pattern), program, graph=graph), claims or Claims(graph)
     )
@@ -70,7 +70,7 @@ def test_matches_are_found_from_the_outside_inwards():
 
 def test_claimed_matches_do_not_overlap():
     program = nn.relu(nn.relu(nn.relu(X)))
-    graph = Graph(program)
+    graph = NumberedGraph(program)
     claims = Claims(graph)
     matcher = Matcher(prepare(RELUS), program, graph=graph)
     taken = [region for region in find_regions(graph, matcher, claims) if claims.claim(region)]
@@ -82,7 +82,7 @@ def test_claimed_matches_do_not_overlap():
 def test_a_match_inside_a_function_and_one_that_reads_it_exclude_each_other():
     f = relay.Function([X], nn.relu(X))
     program = f(Y)
-    graph = Graph(program)
+    graph = NumberedGraph(program)
     (_, (body,)), (_, (call,)) = (
         find(pattern, program, graph=graph)
         for pattern in (RELU, FunctionPattern(None, RELU)(wildcard()))

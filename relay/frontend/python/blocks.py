@@ -36,7 +36,7 @@ Flow = Steps[Any]  # the scope behind a statement, or None when it is unreachabl
 
 
 @dataclass
-class Frame:
+class FunctionFrame:
     """A function being translated: the facts that all its scopes share."""
 
     name: str
@@ -44,7 +44,7 @@ class Frame:
     has_declared_result: bool
     liveness: Liveness
     locals: Names
-    parent: Frame | None = None
+    parent: FunctionFrame | None = None
     declared: dict[str, Type] = field(default_factory=dict)  # of annotated variables
     returned: bool = False  # whether there was a `return` with a value
     # inexhaustive matches with the missing cases: the likely reason when a path has no result
@@ -52,15 +52,15 @@ class Frame:
 
 
 @dataclass
-class Scope:
+class Locals:
     """The values of the variables at one point."""
 
-    frame: Frame
+    frame: FunctionFrame
     values: dict[str, Value] = field(default_factory=dict)
     loop: Loop | None = None
 
-    def copy(self) -> Scope:
-        return Scope(self.frame, dict(self.values), self.loop)
+    def copy(self) -> Locals:
+        return Locals(self.frame, dict(self.values), self.loop)
 
 
 @dataclass
@@ -94,7 +94,7 @@ class Branch:
     """One branch: its statements, and the scope at its end if that is reachable."""
 
     block: Block
-    flow: Scope | None
+    flow: Locals | None
 
 
 @dataclass

@@ -11,8 +11,8 @@ from relay.frontend.python.blocks import (
     Block,
     Branch,
     Flow,
+    Locals,
     Merge,
-    Scope,
     call,
     differ,
     join_function,
@@ -80,8 +80,8 @@ class Branches(Expressions):
         return scope
 
     def merge(
-        self, paths: Sequence[Scope], node: ast.stmt, outside: Scope | None = None
-    ) -> Steps[tuple[Scope, Merge]]:
+        self, paths: Sequence[Locals], node: ast.stmt, outside: Locals | None = None
+    ) -> Steps[tuple[Locals, Merge]]:
         """The scope where several paths merge behind a statement, and the merged variables.
 
         `outside` is the scope before a loop: values computed inside become merged variables.

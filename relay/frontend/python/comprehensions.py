@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relay.frontend.python import liveness
-from relay.frontend.python.blocks import Block, Frame, Scope
+from relay.frontend.python.blocks import Block, FunctionFrame, Locals
 from relay.frontend.python.loops import Iteration
 from relay.frontend.python.statements import Statements
 from relay.frontend.python.unit import Value
@@ -24,17 +24,17 @@ FOUND = ".found"  # no name of Python: a comprehension has no variables but its 
 class Comprehensions(Statements):
     """Translates comprehensions."""
 
-    def comprehension(self, node: ast.ListComp, scope: Scope) -> Steps[Value]:
+    def comprehension(self, node: ast.ListComp, scope: Locals) -> Steps[Value]:
         loop = _loop(node.generators, node.elt, node)
         start = _placed(ast.Assign([ast.Name(FOUND, ast.Store())], ast.List([], ast.Load())), node)
         end = _placed(ast.Return(ast.Name(FOUND, ast.Load())), node)
         statements: list[ast.stmt] = [start, loop, end]
         own = liveness.assigned(statements)
         live = liveness.liveness(statements)
-        frame = Frame("a comprehension", IncompleteType(), False, live, own, scope.frame)
+        frame = FunctionFrame("a comprehension", IncompleteType(), False, live, own, scope.frame)
         block = Block()
         found = yield self.iteration(loop, scope, block)  # the first source is evaluated outside
-        inner = Scope(frame, {k: v for k, v in scope.values.items() if k not in own})
+        inner = Locals(frame, {k: v for k, v in scope.values.items() if k not in own})
         if not isinstance(found, Iteration):
             return (yield self._written(node.generators, node.elt, found, inner, node))
         yield self.statement(start, inner, block)
@@ -49,7 +49,7 @@ class Comprehensions(Statements):
         generators: Sequence[ast.comprehension],
         element: ast.expr,
         items: Sequence[Value],
-        scope: Scope,
+        scope: Locals,
         node: ast.ListComp,
     ) -> Steps[list[Value]]:
         """The elements, one for each of the items of the first generator that pass its tests."""
@@ -74,7 +74,7 @@ class Comprehensions(Statements):
             found.extend((yield self._written(others, element, more, inner, node)))
         return found
 
-    def _passes(self, tests: Sequence[ast.expr], scope: Scope) -> Steps[bool]:
+    def _passes(self, tests: Sequence[ast.expr], scope: Locals) -> Steps[bool]:
         for test in tests:
             holds = self.condition((yield self.expression(test, scope)), test)
             if not isinstance(holds, bool):
@@ -87,7 +87,7 @@ class Comprehensions(Statements):
                 return False
         return True
 
-    def _bind_parts(self, target: ast.expr, value: Value, scope: Scope, node: ast.AST) -> None:
+    def _bind_parts(self, target: ast.expr, value: Value, scope: Locals, node: ast.AST) -> None:
         """`target = value` without a statement: names stand for the parts themselves."""
         if isinstance(target, ast.Name):
             scope.values[target.id] = value

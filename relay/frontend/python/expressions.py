@@ -15,7 +15,7 @@ import numpy as np
 from relay import tree
 from relay.errors import did_you_mean
 from relay.frontend.python import statics
-from relay.frontend.python.blocks import Frame, Scope
+from relay.frontend.python.blocks import FunctionFrame, Locals
 from relay.frontend.python.calls import Calls
 from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import definition_of
@@ -34,14 +34,14 @@ class Expressions(Calls):
     """Translates expressions."""
 
     @abstractmethod
-    def lambda_(self, node: ast.Lambda, scope: Scope) -> Value:
+    def lambda_(self, node: ast.Lambda, scope: Locals) -> Value:
         """A function without a name."""
 
     @abstractmethod
-    def comprehension(self, node: ast.ListComp, scope: Scope) -> Steps[Value]:
+    def comprehension(self, node: ast.ListComp, scope: Locals) -> Steps[Value]:
         """`[… for …]`"""
 
-    def expression(self, node: ast.expr, scope: Scope) -> Steps[Value]:
+    def expression(self, node: ast.expr, scope: Locals) -> Steps[Value]:
         """The value of a Python expression."""
         match node:
             case ast.Constant():
@@ -83,7 +83,7 @@ class Expressions(Calls):
 
     # --- names and attributes
 
-    def lookup(self, node: ast.Name, scope: Scope) -> Value:
+    def lookup(self, node: ast.Name, scope: Locals) -> Value:
         """The value of a name: a variable, or something from outside the function."""
         name = node.id
         if name in scope.values:
@@ -119,7 +119,7 @@ class Expressions(Calls):
             )
         return value
 
-    def _check_enclosing(self, node: ast.Name, frame: Frame) -> None:
+    def _check_enclosing(self, node: ast.Name, frame: FunctionFrame) -> None:
         inside, outside = frame, frame.parent
         while outside is not None:
             if node.id in outside.locals:
@@ -214,7 +214,7 @@ class Expressions(Calls):
 
     # --- logic
 
-    def _comparisons(self, node: ast.Compare, scope: Scope) -> Steps[Value]:
+    def _comparisons(self, node: ast.Compare, scope: Locals) -> Steps[Value]:
         """`a < b`, or `a < b < c`, in which b is computed once."""
         left = yield self.expression(node.left, scope)
         if len(node.ops) == 1:
@@ -234,7 +234,7 @@ class Expressions(Calls):
                 result = binding(result)
         return result
 
-    def _logic(self, node: ast.BoolOp, scope: Scope) -> Steps[Value]:
+    def _logic(self, node: ast.BoolOp, scope: Locals) -> Steps[Value]:
         parts: list[Value] = []
         stops = isinstance(node.op, ast.Or)
         for part in node.values:
@@ -263,7 +263,7 @@ class Expressions(Calls):
             result = self.choice(part, *((rest, stop) if unit else (stop, rest)), node)
         return result
 
-    def _conditional(self, node: ast.IfExp, scope: Scope) -> Steps[Value]:
+    def _conditional(self, node: ast.IfExp, scope: Locals) -> Steps[Value]:
         """`a if c else b`"""
         test = self.condition((yield self.expression(node.test, scope)), node.test)
         if isinstance(test, bool):
@@ -281,7 +281,7 @@ class Expressions(Calls):
 
     # --- parts
 
-    def _elements(self, nodes: list[ast.expr], scope: Scope) -> Steps[list[Value]]:
+    def _elements(self, nodes: list[ast.expr], scope: Locals) -> Steps[list[Value]]:
         """The elements of a tuple, or arguments; `*pair` is unpacked."""
         values: list[Value] = []
         for node in nodes:
@@ -304,7 +304,7 @@ class Expressions(Calls):
                 return [self.projection(value, i, node) for i in range(len(fields))]
         return None
 
-    def _list(self, node: ast.List, scope: Scope) -> Steps[Value]:
+    def _list(self, node: ast.List, scope: Locals) -> Steps[Value]:
         """`[a, b]`; with a Relay list in it, `[a, *rest]`, it is one itself."""
         whole: ir.Expr | None = None
         values: list[Value] = []  # in front of `whole`, from the right
@@ -327,7 +327,7 @@ class Expressions(Calls):
             return values
         return (yield self.list_of(values, node, None, whole))
 
-    def _index(self, node: ast.expr, scope: Scope) -> Steps[Value]:
+    def _index(self, node: ast.expr, scope: Locals) -> Steps[Value]:
         """The index between the brackets."""
         if isinstance(node, ast.Slice):
             parts = []
@@ -339,7 +339,7 @@ class Expressions(Calls):
             return tuple(places)
         return (yield self.expression(node, scope))
 
-    def _call(self, node: ast.Call, scope: Scope) -> Steps[Value]:
+    def _call(self, node: ast.Call, scope: Locals) -> Steps[Value]:
         if isinstance(node.func, ast.Attribute):
             base = yield self.expression(node.func.value, scope)
             if isinstance(base, ir.Expr):
@@ -355,7 +355,7 @@ class Expressions(Calls):
         return (yield self.call(callee, args, keywords, node))
 
     def _method(
-        self, value: ir.Expr, node: ast.Call, func: ast.Attribute, scope: Scope
+        self, value: ir.Expr, node: ast.Call, func: ast.Attribute, scope: Locals
     ) -> Steps[Value]:
         """`x.astype("float16")`; everything else that can be done with a tensor is a function."""
         ty = self.type_of(value)

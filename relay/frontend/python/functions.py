@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from relay.frontend.python import liveness, statics
-from relay.frontend.python.blocks import Block, Frame, Scope
+from relay.frontend.python.blocks import Block, FunctionFrame, Locals
 from relay.frontend.python.comprehensions import Comprehensions
 from relay.frontend.python.lifting import is_instance
 from relay.frontend.python.source import Source
@@ -26,7 +26,7 @@ from relay.ir.variables import free_type_vars
 from relay.tree import Steps
 
 if TYPE_CHECKING:
-    from relay.frontend.python.program import Instance, Program
+    from relay.frontend.python.program import Instance, ProgramBuilder
 
 
 # More specializations than this are an endless recursion.
@@ -96,7 +96,7 @@ class LocalFunction:
 
     node: ast.FunctionDef | ast.Lambda
     name: str
-    scope: Scope  # where it is defined
+    scope: Locals  # where it is defined
     defaults: Mapping[str, Value] = field(default_factory=dict)
     home: Block | None = None  # where it is bound; None: it is inlined where it is used
     versions: dict[Any, Version] = field(default_factory=dict)
@@ -118,16 +118,18 @@ class Version:
 class Translation(Comprehensions):
     """Translates one global function, with its nested functions."""
 
-    def __init__(self, program: Program, definition: Definition) -> None:
+    def __init__(self, program: ProgramBuilder, definition: Definition) -> None:
         super().__init__(program, definition.source, definition.names)
         self.definition_ = definition
 
     # --- the function itself
 
-    def signature(self, given: Sequence[Type | Known]) -> tuple[list[Type | Known], Type | None]:
+    def signature(
+        self, given: Sequence[Type | StaticArgument]
+    ) -> tuple[list[Type | StaticArgument], Type | None]:
         """Types of the parameters (`given` for those without annotation), and of the result."""
         rest = iter(given)
-        types: list[Type | Known] = []
+        types: list[Type | StaticArgument] = []
         for parameter in self.definition_.parameters():
             if parameter.is_open:
                 types.append(next(rest))
@@ -154,14 +156,14 @@ class Translation(Comprehensions):
     def function(self, instance: Instance) -> Steps[Function]:
         """Translate the function for the types of an instance."""
         node = self.definition_.node
-        frame = Frame(
+        frame = FunctionFrame(
             self.definition_.name,
             instance.result,
             instance.has_declared_result,
             liveness.liveness(node.body),
             liveness.parameters(node) | liveness.assigned(node.body),
         )
-        scope = Scope(frame)
+        scope = Locals(frame)
         params = []
         for parameter, ty in zip(self.definition_.parameters(), instance.types, strict=True):
             if isinstance(ty, Type):
@@ -255,16 +257,16 @@ class Translation(Comprehensions):
 
     def _open_argument(
         self, value: Value, name: str, node: ast.AST
-    ) -> Steps[tuple[Value, Type | Known]]:
+    ) -> Steps[tuple[Value, Type | StaticArgument]]:
         """An argument for a parameter without annotation: its type, or the value itself."""
         if is_known(value):
-            return value, Known(value)
+            return value, StaticArgument(value)
         made = yield self.lift(value, node)
         return made, self._complete(self.type_of(made), name, node)
 
     # --- nested functions
 
-    def lambda_(self, node: ast.Lambda, scope: Scope) -> Value:
+    def lambda_(self, node: ast.Lambda, scope: Locals) -> Value:
         return LocalFunction(node, "lambda", scope.copy())
 
     def named_lambda(self, name: str, value: Value, block: Block) -> Value:
@@ -273,7 +275,7 @@ class Translation(Comprehensions):
             self._bind(value, block)
         return value
 
-    def definition(self, node: ast.FunctionDef, scope: Scope, block: Block) -> Steps[None]:
+    def definition(self, node: ast.FunctionDef, scope: Locals, block: Block) -> Steps[None]:
         plain = [*node.args.posonlyargs, *node.args.args]
         places = list(
             zip(plain[len(plain) - len(node.args.defaults) :], node.args.defaults, strict=True)
@@ -317,7 +319,7 @@ class Translation(Comprehensions):
             if not (isinstance(value, Expr) or is_known(value)):
                 value = yield self.lift(value, node)
             values[index] = value
-            given.append(Known(value) if is_known(value) else self.type_of(value))
+            given.append(StaticArgument(value) if is_known(value) else self.type_of(value))
         version = yield self._version(function, None, node, given)
         passed = [v for n, v in zip(names, values, strict=True) if n in version.params]
         callee: Expr = version.variable
@@ -333,7 +335,7 @@ class Translation(Comprehensions):
         function: LocalFunction,
         wanted: Sequence[Type] | None,
         node: ast.AST,
-        given: Sequence[Type | Known] | None = None,
+        given: Sequence[Type | StaticArgument] | None = None,
     ) -> Steps[Any]:
         """A specialization of a nested function: types `given` for the parameters without
         annotation, or `wanted` for all parameters."""
@@ -358,7 +360,7 @@ class Translation(Comprehensions):
         return (yield self._translate(function, list(given), key))
 
     def _translate(
-        self, function: LocalFunction, given: list[Type | Known], key: Any
+        self, function: LocalFunction, given: list[Type | StaticArgument], key: Any
     ) -> Steps[Version]:
         node = function.node
         rest = iter(given)
@@ -367,7 +369,7 @@ class Translation(Comprehensions):
         if isinstance(node, ast.FunctionDef) and node.returns is not None:
             result = self.reader.read(node.returns, self.span(node.returns))
         body = [] if isinstance(node, ast.Lambda) else node.body
-        frame = Frame(
+        frame = FunctionFrame(
             function.name,
             result,
             declared,
@@ -375,7 +377,7 @@ class Translation(Comprehensions):
             liveness.parameters(node) | liveness.assigned(body),
             function.scope.frame,
         )
-        scope = Scope(frame, dict(function.scope.values))
+        scope = Locals(frame, dict(function.scope.values))
         params: list[Var] = []
         for name in frame.locals:
             scope.values.pop(name, None)
@@ -385,7 +387,7 @@ class Translation(Comprehensions):
                 ty = self.reader.read(argument.annotation, self.span(argument))
             else:
                 ty = next(rest)
-            if isinstance(ty, Known):
+            if isinstance(ty, StaticArgument):
                 scope.values[argument.arg] = ty.value
                 continue
             variable = self.variable(argument.arg, ty, self.span(argument))
@@ -412,7 +414,7 @@ class Translation(Comprehensions):
 
     # --- captured variables
 
-    def lookup(self, node: ast.Name, scope: Scope) -> Value:
+    def lookup(self, node: ast.Name, scope: Locals) -> Value:
         found = super().lookup(node, scope)
         if found is self.definition_.function:
             return self.definition_  # where the decorated function has another name
@@ -420,7 +422,7 @@ class Translation(Comprehensions):
             self._check_captured(found, node, scope)
         return found
 
-    def _check_captured(self, function: LocalFunction, node: ast.AST, scope: Scope) -> None:
+    def _check_captured(self, function: LocalFunction, node: ast.AST, scope: Locals) -> None:
         """A closure captures variables when it is defined, while Python would see their current
         values; so these must be the same."""
         pending, seen = [function], {function}
@@ -442,9 +444,9 @@ class Translation(Comprehensions):
                     )
 
 
-def _is_hidden(name: str, inside: Frame, outside: Frame) -> bool:
+def _is_hidden(name: str, inside: FunctionFrame, outside: FunctionFrame) -> bool:
     """Whether a variable of the function `outside` is shadowed in the nested function `inside`."""
-    frame: Frame | None = inside
+    frame: FunctionFrame | None = inside
     while frame is not None and frame is not outside:
         if name in frame.locals:
             return True
@@ -453,13 +455,13 @@ def _is_hidden(name: str, inside: Frame, outside: Frame) -> bool:
 
 
 @frozen
-class Known:
+class StaticArgument:
     """A Python value that a function is specialized for."""
 
     value: Value
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Known):
+        if not isinstance(other, StaticArgument):
             return False
         if statics.is_static(self.value) and statics.is_static(other.value):
             return repr(self.value) == repr(other.value)

@@ -47,7 +47,7 @@ from relay.tree import Steps
 
 
 @dataclass
-class Literal:
+class PendingNumber:
     """A number whose element type is not known yet; it will be that of `partner`."""
 
     number: bool | int | float
@@ -60,7 +60,7 @@ class Lifting(Unit):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.literals: dict[Var, Literal] = {}
+        self.literals: dict[Var, PendingNumber] = {}
         self._constants: dict[int, tuple[Any, Constant]] = {}
 
     # --- defined by subclasses
@@ -122,7 +122,7 @@ class Lifting(Unit):
             return self._literal(number, element_type(number, expected.dtype), self.span(node))
         if open_ and (expected is None or isinstance(expected, IncompleteType)):
             stand_in: Var = self.typed(Var("number", span=self.span(node)), IncompleteType())
-            self.literals[stand_in] = Literal(number, self.span(node), expected)
+            self.literals[stand_in] = PendingNumber(number, self.span(node), expected)
             return stand_in
         return self._literal(number, element_type(number, None), self.span(node))
 

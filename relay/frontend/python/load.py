@@ -11,8 +11,8 @@ from typing import Any
 from relay.errors import Diagnostic, DiagnosticError, FrontendError, RelayError, fail
 from relay.executors import create_executor
 from relay.frontend.python import statics, unsupported, values
-from relay.frontend.python.functions import Definition, Known, is_known
-from relay.frontend.python.program import Program
+from relay.frontend.python.functions import Definition, StaticArgument, is_known
+from relay.frontend.python.program import ProgramBuilder
 from relay.frontend.python.source import names_in_annotations, read_function
 from relay.frontend.python.statics import Names
 from relay.frontend.python.types import TypeReader
@@ -39,7 +39,7 @@ class RelayFunction:
         used = names_in_annotations(node)
         named = {name: value for name, value in (around or {}).items() if name in used}
         self._definition = Definition(function, node, source, Names(function, named))
-        self._programs: dict[Any, tuple[Program, IRModule]] = {}
+        self._programs: dict[Any, tuple[ProgramBuilder, IRModule]] = {}
         update_wrapper(self, function)
 
     @property
@@ -61,8 +61,8 @@ class RelayFunction:
         return self._program(tuple(reader.read(a, None) for a in annotations), used)[1]
 
     def _program(
-        self, given: tuple[Type | Known, ...], used: Sequence[type] = ()
-    ) -> tuple[Program, IRModule]:
+        self, given: tuple[Type | StaticArgument, ...], used: Sequence[type] = ()
+    ) -> tuple[ProgramBuilder, IRModule]:
         if given not in self._programs:
             self._check(len(given))
             self._programs[given] = _translated(self._definition, given, used)
@@ -102,7 +102,7 @@ class RelayFunction:
         passed = [
             bound.arguments[p.name]
             for p in parameters
-            if not (p.is_open and isinstance(next(rest), Known))
+            if not (p.is_open and isinstance(next(rest), StaticArgument))
         ]
         main = module["main"]
         run = create_executor("debug", module).evaluate()
@@ -119,9 +119,9 @@ class RelayFunction:
 
 
 def _translated(
-    definition: Definition, given: tuple[Type | Known, ...], used: Sequence[type]
-) -> tuple[Program, IRModule]:
-    program = Program()
+    definition: Definition, given: tuple[Type | StaticArgument, ...], used: Sequence[type]
+) -> tuple[ProgramBuilder, IRModule]:
+    program = ProgramBuilder()
     for cls in used:
         program.use_data(cls)
     try:
@@ -133,10 +133,10 @@ def _translated(
     raise refused
 
 
-def _type_for(data: Any, name: str) -> Type | Known:
+def _type_for(data: Any, name: str) -> Type | StaticArgument:
     """The type of an argument for a parameter without annotation."""
     if is_known(data) and not isinstance(data, int | float):
-        return Known(data)
+        return StaticArgument(data)
     found = type_of(to_value(data))
     if found is None:
         raise RelayError(f"the type of the argument for `{name}` does not show; annotate `{name}`")

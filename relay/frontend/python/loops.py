@@ -24,7 +24,7 @@ from typing import Any
 
 from relay import tree
 from relay.frontend.python import statics
-from relay.frontend.python.blocks import Block, Flow, Scope, call, join_function
+from relay.frontend.python.blocks import Block, Flow, Locals, call, join_function
 from relay.frontend.python.liveness import jumps_in_loop, returns
 from relay.frontend.python.patterns import Patterns
 from relay.frontend.python.standard import Cons, Nil
@@ -42,7 +42,7 @@ Head = Callable[[ir.Expr, Callable[[], ir.Expr]], ir.Expr]
 class Exit:
     """An exit of a loop: the variables there, and the expression once all exits are known."""
 
-    scope: Scope
+    scope: Locals
     result: Callable[[], ir.Expr] | None = None
 
     def make(self) -> ir.Expr:
@@ -72,7 +72,7 @@ class Turn:
 
 
 @dataclass
-class Source:
+class Iterated:
     """An iterator: the initial state, and what an iteration does with a state."""
 
     name: str
@@ -85,7 +85,7 @@ class Source:
 class Iteration:
     """Sources that are iterated together, and how their items are combined."""
 
-    sources: list[Source]
+    sources: list[Iterated]
     item: Callable[[list[ir.Expr]], Value]
 
 
@@ -94,7 +94,7 @@ class Loops(Patterns):
 
     # --- while
 
-    def while_(self, node: ast.While, scope: Scope, block: Block) -> Flow:
+    def while_(self, node: ast.While, scope: Locals, block: Block) -> Flow:
         if isinstance(node.test, ast.Constant) and not node.test.value:
             return scope
         loop, starts, inner = yield self._enter(node, "while_loop", scope)
@@ -112,18 +112,18 @@ class Loops(Patterns):
 
     # --- for
 
-    def for_(self, node: ast.For, scope: Scope, block: Block) -> Flow:
+    def for_(self, node: ast.For, scope: Locals, block: Block) -> Flow:
         found = yield self.iteration(node, scope, block)
         if isinstance(found, list):
             return (yield self._written_out(node, found, scope, block))
         return (yield self.for_each(node, found, scope, block))
 
-    def iteration(self, node: ast.For, scope: Scope, block: Block) -> Steps[Any]:
+    def iteration(self, node: ast.For, scope: Locals, block: Block) -> Steps[Any]:
         """The iteration of a loop; a list of items, where it is over a Python value."""
         name = node.target.id if isinstance(node.target, ast.Name) else "element"
         return (yield self._iteration(node.iter, scope, block, name))
 
-    def for_each(self, node: ast.For, found: Iteration, scope: Scope, block: Block) -> Flow:
+    def for_each(self, node: ast.For, found: Iteration, scope: Locals, block: Block) -> Flow:
         """A loop of the program."""
         sources = found.sources
         for source in sources:
@@ -150,7 +150,7 @@ class Loops(Patterns):
         """A value that is computed once, before the loop."""
         return value if ir.is_atom(value) else self.bind(name, value, node, block)
 
-    def _written_out(self, node: ast.For, items: list[Value], scope: Scope, block: Block) -> Flow:
+    def _written_out(self, node: ast.For, items: list[Value], scope: Locals, block: Block) -> Flow:
         """An unrolled loop over a Python value: its body once for each item."""
         if (jump := jumps_in_loop(node.body)) is not None:
             raise self.error(
@@ -159,7 +159,7 @@ class Loops(Patterns):
                 "a loop over range(…), a list of the program, or a tensor",
                 hint="put the rest of the turn into an `if`",
             )
-        flow: Scope | None = scope
+        flow: Locals | None = scope
         for item in items:
             yield self.assign(node.target, item, scope, block, node)
             flow = yield self.statements(node.body, scope, block)
@@ -170,7 +170,7 @@ class Loops(Patterns):
 
     # --- iterators
 
-    def _iteration(self, node: ast.expr, scope: Scope, block: Block, name: str) -> Steps[Any]:
+    def _iteration(self, node: ast.expr, scope: Locals, block: Block, name: str) -> Steps[Any]:
         """How to iterate over an expression; a list of items, where it is a Python value."""
         if isinstance(node, ast.Call):
             callee = yield self.expression(node.func, scope)
@@ -212,7 +212,7 @@ class Loops(Patterns):
             "strict=False",
         )
 
-    def _list_source(self, value: ir.Expr, node: ast.AST, name: str) -> Source:
+    def _list_source(self, value: ir.Expr, node: ast.AST, name: str) -> Iterated:
         """The elements of a list; the state is the rest of it."""
         span = self.span(node)
 
@@ -231,7 +231,7 @@ class Loops(Patterns):
 
             return Turn(element, rest, head)
 
-        return Source("list", value, turn)
+        return Iterated("list", value, turn)
 
     def _counter(
         self,
@@ -241,7 +241,7 @@ class Loops(Patterns):
         step: int,
         node: ast.AST,
         item: Callable[[ir.Var], ir.Expr] = lambda state: state,
-    ) -> Source:
+    ) -> Iterated:
         """A counter with step `step`, up to `stop` if given."""
 
         def turn(state: ir.Var) -> Turn:
@@ -255,10 +255,10 @@ class Loops(Patterns):
                 item(state), following, lambda body, leave: ir.If(test, body, leave(), span=span)
             )
 
-        return Source(name, start, turn, stop is not None)
+        return Iterated(name, start, turn, stop is not None)
 
     def _range(
-        self, node: ast.Call, scope: Scope, block: Block, name: str, backwards: bool = False
+        self, node: ast.Call, scope: Locals, block: Block, name: str, backwards: bool = False
     ) -> Steps[Iteration]:
         values = yield tree.gather(self.expression(part, scope) for part in node.args)
         if not 1 <= len(values) <= 3:
@@ -293,7 +293,7 @@ class Loops(Patterns):
 
         return Iteration([self._counter("row", start, count, 1, node, row)], lambda items: items[0])
 
-    def _enumerate(self, node: ast.Call, scope: Scope, block: Block, name: str) -> Steps[Any]:
+    def _enumerate(self, node: ast.Call, scope: Locals, block: Block, name: str) -> Steps[Any]:
         inner = yield self._iteration(node.args[0], scope, block, name)
         first = (yield self.expression(node.args[1], scope)) if len(node.args) > 1 else 0
         if isinstance(inner, list) and type(first) is int:
@@ -305,7 +305,7 @@ class Loops(Patterns):
         item = inner.item
         return Iteration([counter, *inner.sources], lambda items: (items[0], item(items[1:])))
 
-    def _zip(self, node: ast.Call, scope: Scope, block: Block, name: str) -> Steps[Any]:
+    def _zip(self, node: ast.Call, scope: Locals, block: Block, name: str) -> Steps[Any]:
         parts: list[Any] = yield tree.gather(
             self._iteration(part, scope, block, name) for part in node.args
         )
@@ -331,8 +331,8 @@ class Loops(Patterns):
     # --- the function that a loop is
 
     def _enter(
-        self, node: ast.While | ast.For, name: str, scope: Scope
-    ) -> Steps[tuple[Loop, list[ir.Expr], Scope]]:
+        self, node: ast.While | ast.For, name: str, scope: Locals
+    ) -> Steps[tuple[Loop, list[ir.Expr], Locals]]:
         """A new loop, its initial values, and the scope inside it."""
         frame = scope.frame
         needed = frame.liveness.head[node]
@@ -368,9 +368,9 @@ class Loops(Patterns):
         states: Sequence[ir.Var],
         head: Head,
         ends: int,
-        inner: Scope,
+        inner: Locals,
         body: Block,
-        scope: Scope,
+        scope: Locals,
         block: Block,
     ) -> Flow:
         """Translate the body, and add the loop to `block`. It has `ends` exits at its head;
@@ -422,7 +422,7 @@ class Loops(Patterns):
         behind.loop = scope.loop
         return behind
 
-    def next_turn(self, scope: Scope, block: Block, node: ast.stmt) -> Steps[None]:
+    def next_turn(self, scope: Locals, block: Block, node: ast.stmt) -> Steps[None]:
         """End a block with the next iteration of its loop."""
         loop = scope.loop
         assert loop is not None
@@ -445,7 +445,7 @@ class Loops(Patterns):
             hint = f"annotate `{name}` before the loop: relay.Any() is an extent that changes"
         self.report(node, f"`{name}` changes its type in the loop", str(start), str(now), hint)
 
-    def break_(self, node: ast.Break, scope: Scope, block: Block) -> None:
+    def break_(self, node: ast.Break, scope: Locals, block: Block) -> None:
         loop = scope.loop
         assert loop is not None
         way = Exit(scope.copy())

@@ -25,7 +25,7 @@ from relay import tree
 from relay.check.exhaustive import unmatched_cases
 from relay.errors import Span, did_you_mean
 from relay.frontend.python import statics
-from relay.frontend.python.blocks import Block, Branch, Flow, Scope, call, join_function
+from relay.frontend.python.blocks import Block, Branch, Flow, Locals, call, join_function
 from relay.frontend.python.branches import Branches, may_act
 from relay.frontend.python.declarations import declaration_of, is_case
 from relay.frontend.python.standard import Cons, Nil, Nothing
@@ -47,16 +47,16 @@ class Patterns(Branches):
     """Translates `match` statements."""
 
     @abstractmethod
-    def statements(self, nodes: Sequence[ast.stmt], scope: Scope, block: Block) -> Flow:
+    def statements(self, nodes: Sequence[ast.stmt], scope: Locals, block: Block) -> Flow:
         """Statements, one after the other."""
 
     @abstractmethod
     def assign(
-        self, target: ast.expr, value: Value, scope: Scope, block: Block, node: ast.stmt
+        self, target: ast.expr, value: Value, scope: Locals, block: Block, node: ast.stmt
     ) -> Steps[None]:
         """`target = value`"""
 
-    def match(self, node: ast.Match, scope: Scope, block: Block) -> Flow:
+    def match(self, node: ast.Match, scope: Locals, block: Block) -> Flow:
         subject = yield self.expression(node.subject, scope)
         if statics.is_static(subject) and not isinstance(subject, tuple | list):
             return (yield self._by_value(node, node.cases, subject, scope, block))
@@ -68,7 +68,7 @@ class Patterns(Branches):
         cases = yield self._apart(node.cases, scope)
         return (yield self._by_constructor(node, cases, subject, scope, block))
 
-    def _apart(self, cases: Sequence[ast.match_case], scope: Scope) -> Steps[Any]:
+    def _apart(self, cases: Sequence[ast.match_case], scope: Locals) -> Steps[Any]:
         """The cases, with alternatives that contain numbers as separate cases: when a number
         differs, the next alternative is tried."""
         found: list[ast.match_case] = []
@@ -91,7 +91,7 @@ class Patterns(Branches):
         node: ast.Match,
         cases: Sequence[ast.match_case],
         subject: ir.Expr,
-        scope: Scope,
+        scope: Locals,
         block: Block,
     ) -> Flow:
         """The cases up to the first with a test, as one `match`; the others behind it."""
@@ -155,7 +155,7 @@ class Patterns(Branches):
         acts = any(map(may_act, tests))
         return (yield self.join(branches, build, node, block, acts))
 
-    def _test(self, case: ast.match_case, fit: Fit, scope: Scope) -> Steps[Any]:
+    def _test(self, case: ast.match_case, fit: Fit, scope: Locals) -> Steps[Any]:
         """The tests of a case besides the pattern."""
         parts: list[Value] = yield tree.gather(
             self._equals(variable, part, scope) for variable, part in fit.tests
@@ -172,7 +172,7 @@ class Patterns(Branches):
         node: ast.Match,
         cases: Sequence[ast.match_case],
         subject: Value,
-        scope: Scope,
+        scope: Locals,
         block: Block,
         is_not: bool | None = None,
     ) -> Flow:
@@ -207,7 +207,7 @@ class Patterns(Branches):
 
         return (yield self.join(branches, build, node, block, may_act(test)))
 
-    def _fits_value(self, node: ast.pattern, subject: Value, scope: Scope) -> Steps[Value]:
+    def _fits_value(self, node: ast.pattern, subject: Value, scope: Locals) -> Steps[Value]:
         """Whether a scalar matches a pattern; `as` adds to the scope."""
         match node:
             case ast.MatchAs(pattern=None, name=name):
@@ -225,7 +225,7 @@ class Patterns(Branches):
             scope.values[name] = subject
         return fits
 
-    def _equals(self, subject: Value, node: ast.pattern, scope: Scope) -> Steps[Value]:
+    def _equals(self, subject: Value, node: ast.pattern, scope: Locals) -> Steps[Value]:
         """Whether a scalar equals the value of a pattern."""
         match node:
             case ast.MatchValue():
@@ -248,7 +248,7 @@ class Patterns(Branches):
         cases = unmatched_cases(ir.Match(subject, clauses), self.program.module)
         return ", ".join(f"`{case}`" for case in cases)
 
-    def _alternatives(self, node: ast.pattern, scope: Scope) -> Steps[list[ast.pattern]]:
+    def _alternatives(self, node: ast.pattern, scope: Locals) -> Steps[list[ast.pattern]]:
         """Equivalent patterns without `|`."""
         match node:
             case ast.MatchOr():
@@ -263,7 +263,7 @@ class Patterns(Branches):
         return [node]
 
     def _pattern(
-        self, node: ast.pattern, ty: Type, whole: ir.Expr | None, scope: Scope, fit: Fit
+        self, node: ast.pattern, ty: Type, whole: ir.Expr | None, scope: Locals, fit: Fit
     ) -> Steps[Any]:
         """A pattern for values of type `ty`; its variables are added to `fit`. `whole` is the
         value, if it is bound to a name."""
@@ -315,7 +315,7 @@ class Patterns(Branches):
         arguments = dict(zip(variables, ty.args, strict=True))
         return tuple(substitute(field, arguments) for field in constructor.inputs)
 
-    def _class(self, node: ast.MatchClass, ty: Type, scope: Scope, fit: Fit) -> Steps[Any]:
+    def _class(self, node: ast.MatchClass, ty: Type, scope: Locals, fit: Fit) -> Steps[Any]:
         cls = yield self.expression(node.cls, scope)
         if not is_case(cls):
             raise self.error(
@@ -351,7 +351,7 @@ class Patterns(Branches):
                 patterns.append(ir.PatternWildcard(span=self.span(node)))
         return self._constructor(cls, patterns, node)
 
-    def _sequence(self, node: ast.MatchSequence, ty: Type, scope: Scope, fit: Fit) -> Steps[Any]:
+    def _sequence(self, node: ast.MatchSequence, ty: Type, scope: Locals, fit: Fit) -> Steps[Any]:
         """`(a, b)` of a tuple, `[a, *rest]` of a list."""
         ty = self.resolve(ty)
         if isinstance(ty, TupleType):

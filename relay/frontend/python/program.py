@@ -16,7 +16,7 @@ from relay.check.infer import infer_module
 from relay.errors import Diagnostic, FrontendError, RelayError
 from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import definition_of
-from relay.frontend.python.functions import MAX_VERSIONS, Definition, Known, Translation
+from relay.frontend.python.functions import MAX_VERSIONS, Definition, StaticArgument, Translation
 from relay.frontend.python.standard import CLASSES
 from relay.ir.expr import Constructor, GlobalVar, PatternConstructor
 from relay.ir.module import IRModule
@@ -31,7 +31,7 @@ class Instance:
 
     definition: Definition
     name: str
-    types: list[Type | Known]
+    types: list[Type | StaticArgument]
     result: Type
     has_declared_result: bool
     unit: Translation
@@ -43,7 +43,7 @@ class Instance:
         return tuple(ty for ty in self.types if isinstance(ty, Type))
 
 
-class Program:
+class ProgramBuilder:
     """A module under construction."""
 
     def __init__(self) -> None:
@@ -55,12 +55,14 @@ class Program:
         self._waiting: list[Instance] = []
         self._library = IRModule()
 
-    def translate(self, entry: Definition, given: Sequence[Type | Known] = ()) -> IRModule:
+    def translate(self, entry: Definition, given: Sequence[Type | StaticArgument] = ()) -> IRModule:
         """The module whose `main` is `entry`; `given` are for parameters without annotations."""
         tree.run(self._translate_all(entry, given))
         return infer_module(self.module)
 
-    def _translate_all(self, entry: Definition, given: Sequence[Type | Known]) -> Steps[None]:
+    def _translate_all(
+        self, entry: Definition, given: Sequence[Type | StaticArgument]
+    ) -> Steps[None]:
         first = self._new(entry, given, "main")
         yield self._translate(first)
         while self._waiting:
@@ -71,7 +73,7 @@ class Program:
     def instance(
         self,
         definition: Definition,
-        given: Sequence[Type | Known],
+        given: Sequence[Type | StaticArgument],
         node: ast.AST,
         user: Translation,
     ) -> Steps[Instance]:
@@ -94,7 +96,9 @@ class Program:
             yield self._translate(found)
         return found
 
-    def _new(self, definition: Definition, given: Sequence[Type | Known], name: str) -> Instance:
+    def _new(
+        self, definition: Definition, given: Sequence[Type | StaticArgument], name: str
+    ) -> Instance:
         unit = Translation(self, definition)
         types, result = unit.signature(given)
         made = Instance(
@@ -188,7 +192,7 @@ class Program:
             pending.extend(declaration.uses)
 
 
-def _key(definition: Definition, given: Sequence[Type | Known]) -> Any:
+def _key(definition: Definition, given: Sequence[Type | StaticArgument]) -> Any:
     """The key of an instance: types up to the names of their variables, and known values."""
     types = tuple(ty for ty in given if isinstance(ty, Type))
     form = FuncType(types, UNIT, _variables(types))

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from relay.errors import Span
-from relay.frontend.python.blocks import Block, Branch, Flow, Scope
+from relay.frontend.python.blocks import Block, Branch, Flow, Locals
 from relay.frontend.python.branches import may_act
 from relay.frontend.python.loops import Loops
 from relay.frontend.python.unit import Unassigned, Value
@@ -23,14 +23,14 @@ class Statements(Loops):
     """Translates statements."""
 
     @abstractmethod
-    def definition(self, node: ast.FunctionDef, scope: Scope, block: Block) -> Steps[None]:
+    def definition(self, node: ast.FunctionDef, scope: Locals, block: Block) -> Steps[None]:
         """A nested function."""
 
     @abstractmethod
     def named_lambda(self, name: str, value: Value, block: Block) -> Value:
         """A lambda that is assigned to a name."""
 
-    def statements(self, nodes: Sequence[ast.stmt], scope: Scope, block: Block) -> Flow:
+    def statements(self, nodes: Sequence[ast.stmt], scope: Locals, block: Block) -> Flow:
         """Add statements to `block`; the scope behind them, None if unreachable."""
         for node in nodes:
             following = yield self.statement(node, scope, block)
@@ -39,7 +39,7 @@ class Statements(Loops):
             scope = following
         return scope
 
-    def statement(self, node: ast.stmt, scope: Scope, block: Block) -> Flow:
+    def statement(self, node: ast.stmt, scope: Locals, block: Block) -> Flow:
         match node:
             case ast.Assign():
                 value = yield self.expression(node.value, scope)
@@ -85,7 +85,7 @@ class Statements(Loops):
     # --- assignments
 
     def assign(
-        self, target: ast.expr, value: Value, scope: Scope, block: Block, node: ast.stmt
+        self, target: ast.expr, value: Value, scope: Locals, block: Block, node: ast.stmt
     ) -> Steps[None]:
         """`target = value`; a tuple of targets unpacks a tuple."""
         if isinstance(target, ast.Tuple | ast.List):
@@ -140,7 +140,7 @@ class Statements(Loops):
         return parts
 
     def _declare(
-        self, node: ast.AnnAssign, target: ast.Name, scope: Scope, block: Block
+        self, node: ast.AnnAssign, target: ast.Name, scope: Locals, block: Block
     ) -> Steps[None]:
         """`x: T = value`: from here on, x is of type T."""
         ty = self.reader.read(node.annotation, self.span(node.annotation))
@@ -149,7 +149,7 @@ class Statements(Loops):
             value = yield self.expression(node.value, scope)
             yield self.assign(target, value, scope, block, node)
 
-    def _effect(self, node: ast.Expr, scope: Scope, block: Block) -> Steps[None]:
+    def _effect(self, node: ast.Expr, scope: Locals, block: Block) -> Steps[None]:
         """An expression statement; strings are comments."""
         if isinstance(node.value, ast.Constant):
             return
@@ -159,7 +159,7 @@ class Statements(Loops):
 
     # --- the end of a function
 
-    def _return(self, node: ast.Return, scope: Scope, block: Block) -> Steps[None]:
+    def _return(self, node: ast.Return, scope: Locals, block: Block) -> Steps[None]:
         frame = scope.frame
         value = None if node.value is None else (yield self.expression(node.value, scope))
         if isinstance(value, Unassigned):
@@ -175,7 +175,7 @@ class Statements(Loops):
         frame.returned = True
         block.end(lambda: result)
 
-    def body(self, nodes: Sequence[ast.stmt], scope: Scope, name: Span) -> Steps[Expr]:
+    def body(self, nodes: Sequence[ast.stmt], scope: Locals, name: Span) -> Steps[Expr]:
         """The body of a function as one expression."""
         block = Block()
         flow = yield self.statements(nodes, scope, block)
@@ -203,7 +203,7 @@ class Statements(Loops):
 
     # --- if
 
-    def _if(self, node: ast.If, scope: Scope, block: Block) -> Flow:
+    def _if(self, node: ast.If, scope: Locals, block: Block) -> Flow:
         test = self.condition((yield self.expression(node.test, scope)), node.test)
         if isinstance(test, bool):
             return (yield self.statements(node.body if test else node.orelse, scope, block))

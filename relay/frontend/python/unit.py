@@ -21,7 +21,7 @@ from relay.ir.types import Occurs, Type
 
 if TYPE_CHECKING:
     from relay.frontend.python.blocks import Block
-    from relay.frontend.python.program import Program
+    from relay.frontend.python.program import ProgramBuilder
     from relay.frontend.python.statics import Names
 
 # A Python expression during translation: a Relay expression, or a value known at translation time.
@@ -47,7 +47,7 @@ class Unassigned:
 class Unit:
     """The state of a translation; subclasses in the other files add to it."""
 
-    def __init__(self, program: Program, source: Source, names: Names) -> None:
+    def __init__(self, program: ProgramBuilder, source: Source, names: Names) -> None:
         self.program = program
         self.source = source
         self.names = names

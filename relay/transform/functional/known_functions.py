@@ -33,7 +33,7 @@ E = TypeVar("E", bound=Expr)
 
 
 @frozen
-class Known:
+class KnownFunction:
     """The known function of an expression: a global one, or a closure made by one.
 
     Captured values may be known functions in turn; None stands for a value of a particular call.
@@ -41,29 +41,29 @@ class Known:
 
     name: str
     type_args: TypeArgs = ()
-    captured: tuple[Expr | Known | None, ...] = ()
+    captured: tuple[Expr | KnownFunction | None, ...] = ()
 
     def values(self) -> list[Expr]:
         """The captured values to pass to a copy."""
         found: list[Expr] = []
-        pending: list[Expr | Known | None] = [self]
+        pending: list[Expr | KnownFunction | None] = [self]
         while pending:
             current = pending.pop()
-            if isinstance(current, Known):
+            if isinstance(current, KnownFunction):
                 pending.extend(reversed(current.captured))
             elif current is not None:
                 found.append(current)
         return found
 
-    def map(self, f: Callable[[TypeArgs], TypeArgs]) -> Known:
+    def map(self, f: Callable[[TypeArgs], TypeArgs]) -> KnownFunction:
         """The function at other type arguments, without the values of a call."""
 
-        def mapped(known: Known) -> Steps[Known]:
-            captured: list[Known | None] = []
+        def mapped(known: KnownFunction) -> Steps[KnownFunction]:
+            captured: list[KnownFunction | None] = []
             args = f(known.type_args)
             for part in known.captured:
-                captured.append((yield mapped(part)) if isinstance(part, Known) else None)
-            return Known(known.name, args, tuple(captured))
+                captured.append((yield mapped(part)) if isinstance(part, KnownFunction) else None)
+            return KnownFunction(known.name, args, tuple(captured))
 
         return tree.run(mapped(self))
 
@@ -141,7 +141,7 @@ def renamed(given: TypeArgs, renaming: Mapping[types.TypeVar, Type | Dim]) -> Ty
 def copy_with(
     function: Function,
     type_values: Mapping[types.TypeVar, Type | Dim],
-    known: Mapping[int, Known],
+    known: Mapping[int, KnownFunction],
     functions: IRModule | Mapping[str, Function],
 ) -> Function:
     """A copy of `function` with values for type parameters, and known functions for parameters by
@@ -150,7 +150,7 @@ def copy_with(
     captured: dict[int, list[Var]] = {}
     bindings: list[tuple[Var, Expr]] = []
 
-    def value(one: Known, hint: str, remembered: list[Var]) -> Steps[Expr]:
+    def value(one: KnownFunction, hint: str, remembered: list[Var]) -> Steps[Expr]:
         """The replacement of a known function in the copy."""
         maker = functions[one.name]
         if not makes_closure(maker):
@@ -158,7 +158,7 @@ def copy_with(
         of_maker = dict(zip(maker.type_params, one.type_args, strict=True))
         args: list[Expr] = []
         for param, part in zip(maker.params, one.captured, strict=True):
-            if isinstance(part, Known):
+            if isinstance(part, KnownFunction):
                 args.append((yield value(part, param.name_hint, remembered)))
             else:
                 remembered.append(_renewed(param, substitute(param.checked_type, of_maker)))

@@ -66,7 +66,7 @@ from relay.ir.types import (
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.known_functions import (
-    Known,
+    KnownFunction,
     Sizes,
     TypeArgs,
     Variables,
@@ -205,7 +205,7 @@ class _Copy:
     name: str
     new_name: str
     types: Mapping[TypeVar, Type | Dim]  # for its type parameters
-    known: Mapping[int, Known]  # for its parameters
+    known: Mapping[int, KnownFunction]  # for its parameters
     sizes: tuple[TypeVar, ...]  # the type parameters it gets for dimensions in those
     asked_by: _Copy | None
     is_plain: bool  # its closures would capture nothing
@@ -259,7 +259,11 @@ class _Copies:
         return tree.transform(function, _Uses(self, function, within).rewritten)
 
     def ask(
-        self, call: ir.Call, inner: TypeArgs, known: Mapping[int, Known], within: _Copy | None
+        self,
+        call: ir.Call,
+        inner: TypeArgs,
+        known: Mapping[int, KnownFunction],
+        within: _Copy | None,
     ) -> tuple[_Copy, TypeArgs]:
         """The copy of the called function, and the type arguments of that.
 
@@ -294,7 +298,7 @@ class _Copies:
         self,
         name: str,
         types: Mapping[TypeVar, Type | Dim],
-        known: Mapping[int, Known],
+        known: Mapping[int, KnownFunction],
         sizes: tuple[TypeVar, ...],
         within: _Copy | None,
     ) -> _Copy:
@@ -420,18 +424,18 @@ class _Uses:
             after, op=ir.GlobalVar(copy.new_name), args=tuple(args), type_args=type_args
         )
 
-    def function(self, arg: ir.Expr) -> Steps[Known]:
+    def function(self, arg: ir.Expr) -> Steps[KnownFunction]:
         """The polymorphic function of an argument."""
         _, found = self.origin(arg)
         if isinstance(found, ir.GlobalVar):
-            return Known(found.name_hint)
+            return KnownFunction(found.name_hint)
         if isinstance(found, ir.Call) and self.makes_closure(found):
             assert isinstance(found.op, ir.GlobalVar)
-            captured: list[ir.Expr | Known] = []
+            captured: list[ir.Expr | KnownFunction] = []
             for before, after in zip(found.args, self.arguments[id(found)], strict=True):
                 is_function = is_polymorphic(before.ty)
                 captured.append((yield self.function(before)) if is_function else after)
-            return Known(found.op.name_hint, found.type_args, tuple(captured))
+            return KnownFunction(found.op.name_hint, found.type_args, tuple(captured))
         raise _error(
             "a polymorphic function is an argument that is not known by name",
             arg.span,

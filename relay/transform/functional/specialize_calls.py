@@ -52,7 +52,7 @@ from relay.ir.types import FuncType, Occurs, TypeVar, substitute
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.functional.known_functions import (
-    Known,
+    KnownFunction,
     Sizes,
     TypeArgs,
     Variables,
@@ -151,7 +151,7 @@ class _Specializing:
     # --- copies
 
     def copy_for(
-        self, name: str, type_args: TypeArgs, known: Mapping[int, Known], within: str
+        self, name: str, type_args: TypeArgs, known: Mapping[int, KnownFunction], within: str
     ) -> tuple[str, TypeArgs] | None:
         """The copy of a function for known arguments, by position, and its type arguments; None
         where the limits forbid one."""
@@ -183,7 +183,7 @@ class _Specializing:
         copy = self.copies[key]
         return None if copy is None else (copy, tuple(sizes.found))
 
-    def nested(self, origin: str, known: Mapping[int, Known]) -> dict[str, int]:
+    def nested(self, origin: str, known: Mapping[int, KnownFunction]) -> dict[str, int]:
         """How often each function is nested in a copy: `f_g_f` has two of `f`."""
         found: dict[str, int] = {}
         for one in known.values():
@@ -192,13 +192,17 @@ class _Specializing:
         found[origin] = found.get(origin, 0) + 1
         return found
 
-    def fits(self, param: Var, known: Known, types: Mapping[TypeVar, Any]) -> bool:
+    def fits(self, param: Var, known: KnownFunction, types: Mapping[TypeVar, Any]) -> bool:
         """Whether passing the function checks nothing at run time: no dimension is `?`."""
         wanted = substitute(param.checked_type, types)
         return not (made_type(self.source[known.name]).occurs | wanted.occurs) & Occurs.ANY
 
     def made(
-        self, function: Function, abstract: TypeArgs, known: Mapping[int, Known], sizes: Sizes
+        self,
+        function: Function,
+        abstract: TypeArgs,
+        known: Mapping[int, KnownFunction],
+        sizes: Sizes,
     ) -> Function:
         own = sizes.named()
         renaming = sizes.renaming(own)
@@ -260,7 +264,7 @@ class _Uses:
 
     def specialized(self, call: Call, name: str) -> Expr:
         callee = self.work.source[name]
-        known: dict[int, Known] = {}
+        known: dict[int, KnownFunction] = {}
         for i, (param, arg) in enumerate(zip(callee.params, call.args, strict=True)):
             if isinstance(param.ty, FuncType) and (found := self.function(arg)) is not None:
                 known[i] = found
@@ -277,15 +281,15 @@ class _Uses:
             args.extend(known[i].values() if i in known else (arg,))
         return tree.replace(call, op=GlobalVar(copy), args=tuple(args), type_args=sizes)
 
-    def function(self, e: Expr) -> Known | None:
+    def function(self, e: Expr) -> KnownFunction | None:
         """The known function of a rewritten expression; None if it is unknown."""
         while e in self.values:
             e = self.values[e]
         if isinstance(e, GlobalVar):
-            return Known(e.name_hint) if e.name_hint in self.work.source else None
+            return KnownFunction(e.name_hint) if e.name_hint in self.work.source else None
         if isinstance(e, Call) and isinstance(e.op, GlobalVar):
             maker = self.work.source.get(e.op.name_hint)
             simple = all(isinstance(arg, Var | Constant | GlobalVar) for arg in e.args)
             if maker is not None and makes_closure(maker) and simple:
-                return Known(e.op.name_hint, e.type_args, e.args)
+                return KnownFunction(e.op.name_hint, e.type_args, e.args)
         return None

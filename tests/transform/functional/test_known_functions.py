@@ -5,7 +5,13 @@ from relay.ir.compare import assert_structural_equal
 from relay.ir.expr import Var
 from relay.ir.types import ShapeVar, TensorType
 from relay.transform import InferType
-from relay.transform.functional.known_functions import Known, Sizes, Variables, copy_with, renamed
+from relay.transform.functional.known_functions import (
+    KnownFunction,
+    Sizes,
+    Variables,
+    copy_with,
+    renamed,
+)
 
 HEADER = '#[version = "0.0.5"]\n'
 FUNCTIONS = """
@@ -29,22 +35,24 @@ def assert_copy(name, known, expected):
 
 
 def test_a_function_of_the_module_is_called_by_its_name():
-    assert_copy("twice", {0: Known("next")}, "def @copy(%x: int32) -> int32 { @next(@next(%x)) }")
+    assert_copy(
+        "twice", {0: KnownFunction("next")}, "def @copy(%x: int32) -> int32 { @next(@next(%x)) }"
+    )
 
 
 def test_what_a_closure_remembers_becomes_parameters():
     assert_copy(
         "twice",
-        {0: Known("plus", captured=(None,))},
+        {0: KnownFunction("plus", captured=(None,))},
         "def @copy(%y: int32, %x: int32) -> int32 { let %f = @plus(%y); %f(%f(%x)) }",
     )
 
 
 def test_a_closure_may_remember_known_functions():
-    inner = Known("plus", captured=(None,))
+    inner = KnownFunction("plus", captured=(None,))
     assert_copy(
         "twice",
-        {0: Known("then", captured=(inner, None))},
+        {0: KnownFunction("then", captured=(inner, None))},
         """
         def @copy(%z: int32, %y: int32, %x: int32) -> int32 {
           let %g = @plus(%z);
@@ -58,7 +66,7 @@ def test_a_closure_may_remember_known_functions():
 def test_the_copy_of_a_function_that_makes_closures_makes_closures():
     assert_copy(
         "then",
-        {0: Known("next")},
+        {0: KnownFunction("next")},
         """
         def @copy(%y: int32, Closure=1) -> fn (int32) -> int32 {
           fn (%x: int32) -> int32 { @next(%x) - %y }
@@ -69,7 +77,7 @@ def test_the_copy_of_a_function_that_makes_closures_makes_closures():
 
 def test_what_is_handed_over_is_in_order():
     a, b, c = map(Var, "abc")
-    known = Known("f", captured=(a, Known("g", captured=(b,)), c))
+    known = KnownFunction("f", captured=(a, KnownFunction("g", captured=(b,)), c))
     assert known.values() == [a, b, c]
     assert known.map(lambda given: given).values() == []
 
