@@ -26,6 +26,7 @@ from typing import Any
 from relay import tree
 from relay.analysis.lifetimes import Live, backwards, functions_in, held_by, kept_by, operands
 from relay.analysis.normal_forms import is_kernel
+from relay.analysis.precompute import size_of
 from relay.immutable import frozen
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
 from relay.ir.module import IRModule
@@ -33,7 +34,6 @@ from relay.ir.types import TupleType
 from relay.ir.variables import all_vars
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.analysis.precompute import size_of
 
 USED, IN_AND_OUT = "used_memory", "io_used_memory"
 

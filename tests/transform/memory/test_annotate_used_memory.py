@@ -5,11 +5,11 @@ from hypothesis import given
 
 import relay
 from relay import tree
+from relay.analysis.precompute import size_of
 from relay.check.wellformed import check_well_formed
 from relay.testing import assert_same_value, mlp
 from relay.testing.strategies import programs
 from relay.transform import AnnotateUsedMemory, FuseOps, InferType, ToANormalForm
-from relay.analysis.precompute import size_of
 
 HEADER = '#[version = "0.0.5"]\n'
 X = "%x: Tensor[(4), float32]"
