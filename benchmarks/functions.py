@@ -28,7 +28,7 @@ from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import Buffer, Builder, Kind
-from relay.te.lower import Lowered
+from relay.te.lower import LoweredLoops
 
 SIZE = 1 << 15
 NAMES = [name for name in FUNCTIONS if name not in ("fma", "popcount", "clz", *PREDICATES)]
@@ -54,7 +54,7 @@ def kernel(name: str, dtype: str, target: Target) -> tuple[Callable[..., None], 
     has_rounding = target.arch != "x86_64" or "sse4.1" in target.enabled
     facts = Facts(target.has_fma, target.has_f16c, has_rounding)
     start = time.perf_counter()
-    ir = generate("kernel", Lowered(inputs, (output,), legalize(b.finish(), facts)), target).ir
+    ir = generate("kernel", LoweredLoops(inputs, (output,), legalize(b.finish(), facts)), target).ir
     library = load([compile_module([ir], target)], ["kernel"])
     seconds = time.perf_counter() - start
     native = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(

@@ -26,7 +26,7 @@ from relay.te.tidy import tidy
 
 def loops_of(
     schedule: Schedule, facts: Facts | None, *, checked: bool, sizes: Sequence[Extent]
-) -> tuple[te_lower.Lowered, tuple[Extent, ...]]:
+) -> tuple[te_lower.LoweredLoops, tuple[Extent, ...]]:
     """The loops of a schedule, and those of the dynamic `sizes` that they read. Without `facts`
     expressions stay as they are."""
     loops = te_lower.lower(schedule)

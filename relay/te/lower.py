@@ -47,7 +47,7 @@ from relay.te.schedule import Loop, Schedule, Stage, check, unused_name
 
 
 @frozen
-class Lowered:
+class LoweredLoops:
     """Loops and their buffers, one per input and output."""
 
     inputs: tuple[Buffer, ...]
@@ -55,7 +55,7 @@ class Lowered:
     body: Statement
 
 
-def lower(schedule: Schedule) -> Lowered:
+def lower(schedule: Schedule) -> LoweredLoops:
     """The loops of a schedule."""
     check(schedule)
     return _Lowering(schedule).run()
@@ -88,10 +88,10 @@ class _Lowering:
             if stage.at is not None:
                 self.attached.setdefault(stage.at, []).append(stage)
 
-    def run(self) -> Lowered:
+    def run(self) -> LoweredLoops:
         roots = [stage for stage in self.schedule.stages if stage.at is None]
         body = self.with_stages(roots, None)
-        return Lowered(
+        return LoweredLoops(
             tuple(self.buffers[id(tensor)] for tensor in self.schedule.inputs),
             tuple(self.buffers[id(tensor)] for tensor in self.schedule.outputs),
             body,

@@ -12,7 +12,7 @@ from relay.target.llvm.jit import load
 from relay.target.target import Target
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import Buffer, Builder, Kind
-from relay.te.lower import Lowered
+from relay.te.lower import LoweredLoops
 
 
 def levels():
@@ -80,7 +80,7 @@ def _elementwise(body, types, count, lanes, facts):
     with b.loop(count) as outer, b.loop(lanes, kind=Kind.VECTOR) as lane:
         at = outer * lanes + lane
         b.store(output, at, body(*(x[at] for x in inputs)))
-    return Lowered(inputs, (output,), legalize(b.finish(), facts))
+    return LoweredLoops(inputs, (output,), legalize(b.finish(), facts))
 
 
 def _call(address, arrays):

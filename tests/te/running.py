@@ -8,7 +8,7 @@ import numpy as np
 
 from relay import te
 from relay.te.evaluate import evaluate, run
-from relay.te.lower import Lowered, lower
+from relay.te.lower import LoweredLoops, lower
 from relay.te.schedule import Schedule
 from relay.te.tidy import tidy
 
@@ -24,7 +24,7 @@ def tidy_text(s: Schedule) -> str:
 
 
 def results(
-    loops: Lowered, arrays: Sequence[np.ndarray], like: Sequence[np.ndarray], **sizes: int
+    loops: LoweredLoops, arrays: Sequence[np.ndarray], like: Sequence[np.ndarray], **sizes: int
 ) -> list[np.ndarray]:
     """What loops make of arrays, in memory that holds something else at first."""
     found = [np.full_like(one, 77) for one in like]
@@ -43,7 +43,7 @@ def assert_computes(s: Schedule, inputs: Mapping[te.Tensor, np.ndarray], **sizes
     expected = evaluate(s.outputs, inputs)
     arrays = [inputs[tensor] for tensor in s.inputs]
     loops = lower(s)
-    small = Lowered(loops.inputs, loops.outputs, tidy(loops.body))
+    small = LoweredLoops(loops.inputs, loops.outputs, tidy(loops.body))
     for one in (loops, small):
         for mine, wanted in zip(results(one, arrays, expected, **sizes), expected, strict=True):
             if mine.dtype.kind == "f":

@@ -16,16 +16,16 @@ from relay.target.kernel import KernelCode
 from relay.target.llvm import abi
 from relay.target.llvm.function import PER_WORKER, SHARED, Function
 from relay.target.llvm.target import LLVMTarget
-from relay.target.llvm.writer import ALIGNMENT, Kernel, Value
+from relay.target.llvm.writer import ALIGNMENT, KernelContext, Value
 from relay.te.expr import Const, Expr, Var, variables
 from relay.te.loops import Statement, Store
-from relay.te.lower import Lowered
+from relay.te.lower import LoweredLoops
 from relay.te.work import without_idle_loops
 
 
 def generate(
     name: str,
-    loops: Lowered,
+    loops: LoweredLoops,
     target: LLVMTarget,
     *,
     checked: bool = False,
@@ -33,7 +33,7 @@ def generate(
     sizes: Sequence[Var] = (),
 ) -> KernelCode:
     """The code of one kernel. With `may_alias`, outputs may lie where inputs do."""
-    kernel = Kernel(name, target, checked, may_alias, has_sizes=bool(sizes))
+    kernel = KernelContext(name, target, checked, may_alias, has_sizes=bool(sizes))
     variants = ["body"]
     # (checked code goes element by element)
     if not checked and any(map(_is_streaming, tree.postorder(loops.body))):
@@ -71,7 +71,7 @@ class _Arguments:
     workspace: bool
 
 
-def _amounts(kernel: Kernel, sizes: Sequence[Var], memory: Sequence[Expr]) -> list[str]:
+def _amounts(kernel: KernelContext, sizes: Sequence[Var], memory: Sequence[Expr]) -> list[str]:
     """Functions of the sizes: how many bytes all workers share, and how many each has."""
     if not sizes:
         return []
@@ -86,7 +86,7 @@ def _amounts(kernel: Kernel, sizes: Sequence[Var], memory: Sequence[Expr]) -> li
     return made
 
 
-def _workspace(kernel: Kernel, takes: _Arguments) -> str:
+def _workspace(kernel: KernelContext, takes: _Arguments) -> str:
     """The exported function that says how large the workspace is."""
     given = ", ".join(f"i64 %s{i}" for i in range(takes.sizes))
     lines = _loaded([("i64", f"s{i}") for i in range(takes.sizes)], takes.tensors)
@@ -116,7 +116,7 @@ def _is_streaming(statement: Statement) -> bool:
     return isinstance(statement, Store) and statement.streaming
 
 
-def _parameters(body: Function, loops: Lowered, sizes: Sequence[Var]) -> list[str]:
+def _parameters(body: Function, loops: LoweredLoops, sizes: Sequence[Var]) -> list[str]:
     may_alias = body.kernel.may_alias
     parameters = ["ptr %context", "ptr %workspace"]
     for i, buffer in enumerate((*loops.inputs, *loops.outputs)):
@@ -144,7 +144,7 @@ _METADATA = (
 )
 
 
-def _entry(kernel: Kernel, inputs: int, takes: _Arguments, variants: Sequence[str]) -> str:
+def _entry(kernel: KernelContext, inputs: int, takes: _Arguments, variants: Sequence[str]) -> str:
     """The exported function: arguments out of their slots, and the body called."""
     tensors = [("ptr", f"b{i}") for i in range(takes.tensors)]
     sizes = [("i64", f"s{i}") for i in range(takes.sizes)]

@@ -117,7 +117,7 @@ class Memory:
 
 
 @dataclass
-class Kernel:
+class KernelContext:
     """What the functions of one kernel share."""
 
     name: str
@@ -168,7 +168,7 @@ class Kernel:
 class Writer:
     """The text of one function."""
 
-    def __init__(self, kernel: Kernel, name: str) -> None:
+    def __init__(self, kernel: KernelContext, name: str) -> None:
         self.kernel = kernel
         self.name = name
         self.lines: list[str] = []

@@ -19,7 +19,7 @@ from relay.te.execute import run
 from relay.te.expr import Const, Var
 from relay.te.legalize import legalize
 from relay.te.loops import Buffer, Builder, Statement
-from relay.te.lower import Lowered as Loops
+from relay.te.lower import LoweredLoops as Loops
 from relay.te.tidy import tidy
 from tests.support.emulation import x86_level
 from tests.support.kernels import Batch, Memory

@@ -15,7 +15,7 @@ from relay.target.llvm.objects import undefined_symbols
 from relay.target.target import Target
 from relay.te.expr import Var
 from relay.te.loops import Builder, Kind
-from relay.te.lower import Lowered as Loops
+from relay.te.lower import LoweredLoops as Loops
 from tests.target.llvm.kernels import WIDEST, buffer, code_of, loops_of
 from tests.target.llvm.test_function import every_case, streaming
 

@@ -21,7 +21,7 @@ from relay.target.llvm.jit import load
 from relay.target.target import Target
 from relay.te.expr import Expr, Var
 from relay.te.loops import Allocate, Buffer, Builder, For, Kind, Prefetch, Scope, Store, block
-from relay.te.lower import Lowered as Loops
+from relay.te.lower import LoweredLoops as Loops
 from tests.support.kernels import Batch
 from tests.target.llvm.kernels import (
     LEVEL_NAMES,

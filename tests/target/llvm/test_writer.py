@@ -8,7 +8,7 @@ import pytest
 
 from relay import dtypes, te
 from relay.target.llvm.writer import (
-    Kernel,
+    KernelContext,
     Memory,
     Value,
     Writer,
@@ -22,7 +22,7 @@ from relay.target.target import Target
 
 
 def writer(lanes: int = 0) -> Writer:
-    made = Writer(Kernel("kernel", Target.x86("avx512")), "kernel.body")
+    made = Writer(KernelContext("kernel", Target.x86("avx512")), "kernel.body")
     made.lanes = lanes
     return made
 
@@ -129,6 +129,6 @@ def test_names_are_never_used_twice() -> None:
 
 @pytest.mark.parametrize(("level", "bits"), [("avx512", 512), ("avx2", 256), ("baseline", 128)])
 def test_functions_say_how_wide_vectors_are(level: str, bits: int) -> None:
-    attributes = Kernel("kernel", Target.x86(level)).attributes
+    attributes = KernelContext("kernel", Target.x86(level)).attributes
     assert f'"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"' in attributes
     assert attributes.startswith("nounwind ")

@@ -16,7 +16,7 @@ from relay.target.llvm.expressions import Expressions
 from relay.target.llvm.program.scalars import expression, legal, literal_text, operand
 from relay.target.llvm.program.types import needs_extension, value_type, widening, word_type
 from relay.target.llvm.program.unit import Unit
-from relay.target.llvm.writer import Kernel, Value
+from relay.target.llvm.writer import KernelContext, Value
 from relay.te.expr import INDEX, Expr, const
 from relay.te.intervals import ANY_NUMBER
 
@@ -37,7 +37,7 @@ class Emitter(Expressions):
     """Writes into the text of one function."""
 
     def __init__(self, unit: Unit, function: Function) -> None:
-        super().__init__(Kernel(function.name, unit.target), function.name)
+        super().__init__(KernelContext(function.name, unit.target), function.name)
         self.unit = unit
         self.function = function
         self.local = local_tensors(function)
