@@ -180,10 +180,10 @@ def test_small_programs_mean_what_the_interpreter_says(cache, level, program):
 STRAIGHT_LINE = {
     "adts": False,
     "branches": False,
-    "dynamic": False,
+    "unknown_dims": False,
     "recursion": False,
     "references": False,
-    "symbolic": False,
+    "named_dims": False,
 }
 
 

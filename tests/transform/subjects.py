@@ -87,7 +87,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "everything": {},
     "pure": {"references": False},
     "first order": {"closures": False, "polymorphism": False},
-    "static": {"symbolic": False, "dynamic": False},
+    "static": {"named_dims": False, "unknown_dims": False},
 }
 
 
