@@ -50,7 +50,7 @@ class StraightLineExecutable(Executable):
         self._positional = None if _has_tuples(main) else len(main.params)
         self._result: programs.Value = main.result
         self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
-        self._weights = Weights(program, self._bind, self._loaded.allocate, weights, prepared)
+        self._weights = Weights(program, self._bind, self._loaded, weights, prepared)
 
     def _bind(self, function: Function) -> BoundFunction:
         return BoundFunction(self.program, function, self._loaded, self.threads)

@@ -15,30 +15,31 @@ from relay import dtypes, nd
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
 from relay.executors.bound import BoundFunction, Constants
-from relay.executors.memory import Allocate, typed
+from relay.executors.memory import typed
 from relay.program.plan import ALIGNMENT
 from relay.program.program import PREPARE, Constant, Function, LoadConstant, Program, nbytes
 from relay.program.slice import needed_for
+from relay.target.loaded import Loaded
 from relay.target.memory import address_of
 
 
 class Weights:
     """`given` are constants that come from outside; `prepared` those computed before, if they were.
 
-    `bind` makes a function of the program ready to run, `allocate` gives the memory they lie in.
+    `bind` makes a function of the program ready to run, `loaded` gives the memory they lie in.
     """
 
     def __init__(
         self,
         program: Program,
         bind: Callable[[Function], BoundFunction],
-        allocate: Allocate,
+        loaded: Loaded,
         given: Mapping[str, np.ndarray],
         prepared: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self._program = program
         self._bind = bind
-        self._allocate = allocate
+        self._loaded = loaded
         self.given = dict(given)
         self._results = sorted(
             (c for c in program.constants if not c.is_given), key=lambda c: c.prepared or 0
@@ -76,7 +77,7 @@ class Weights:
         made = {}
         for constant in results:
             spec = constant.spec
-            block = self._allocate(nbytes(spec))
+            block = self._loaded.allocate(nbytes(spec))
             made[constant.name] = typed(block, tuple(map(int, spec.shape)), spec.dtype)
         if results:
             constants = Constants(self._aligned(constants_read(function)))
@@ -99,9 +100,10 @@ class Weights:
                     "with"
                 )
             array = self.given[name]
-            if not array.flags.c_contiguous or address_of(array) % ALIGNMENT:
+            plain = array.flags.c_contiguous and address_of(array) % ALIGNMENT == 0
+            if not plain or not self._loaded.reads_host:
                 block = typed(
-                    self._allocate(array.nbytes), array.shape, dtypes.from_numpy(array.dtype)
+                    self._loaded.allocate(array.nbytes), array.shape, dtypes.from_numpy(array.dtype)
                 )
                 block[...] = array
                 array = block

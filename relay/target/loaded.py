@@ -30,6 +30,8 @@ class KernelCall:
 class Loaded(ABC):
     """The kernels of a program, ready to be called, by several threads at once."""
 
+    reads_host = True  # kernels read memory of the host wherever it lies: constants are not copied
+
     @abstractmethod
     def invoke(self, kernel: str, words: Sequence[int], where: str = "") -> None:
         """Call a kernel with the addresses of its inputs and outputs, and with its sizes. `where`

@@ -87,7 +87,7 @@ class Executable(HasWeights):
         self.loaded = code.target.load(
             program.kernels, code.objects, threads=self.threads, support=code.support
         )
-        self._weights = Weights(program, self._bind, self.loaded.allocate, weights)
+        self._weights = Weights(program, self._bind, self.loaded, weights)
 
     def _bind(self, function: Function) -> BoundFunction:
         return BoundFunction(self.program, function, self.loaded, self.threads)

@@ -182,6 +182,8 @@ def test_a_target_may_have_memory_of_its_own(toy, folder):
     class Device(ToyKernels):
         """Kernels that see the memory of a device only; what lies elsewhere is copied."""
 
+        reads_host = False
+
         def __init__(self, kernels, code):
             super().__init__(kernels, code)
             self.kernels = {kernel.name: kernel for kernel in kernels}
