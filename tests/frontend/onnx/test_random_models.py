@@ -135,12 +135,14 @@ def test_a_few_open_models_agree_with_onnx_runtime() -> None:
 
 
 # What ONNX Runtime does not look at where there is nothing: axes, a reduced axis of size 0, rows.
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("number", [128, 408, 680, 973, 1345, 1483])
 def test_what_the_standard_says_of_nothing_is_no_failure(number: int) -> None:
     assert tried(model_of(number)).startswith("agrees")
 
 
 # Extents of 0 and -1 that a run computes for Reshape, and a number for a name.
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("number", [330, 339, 403, 1462])
 def test_reshapes_that_a_run_decides_agree_with_onnx_runtime(number: int) -> None:
     assert tried(model_of(number)).startswith("agrees")

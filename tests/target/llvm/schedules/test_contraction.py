@@ -101,6 +101,7 @@ def test_products_are_added_in_one_instruction_where_there_is_one(target: Target
 WINDOWS = {"3x3": (3, 1, 1), "3x3/2": (3, 2, 1), "3x3 dilated": (3, 1, 2), "5x5": (5, 1, 1)}
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("extent", [24, 28, 56])
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
 @pytest.mark.parametrize("target", [X86["avx512"], X86["avx2"]], ids=["avx512", "avx2"])
