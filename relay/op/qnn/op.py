@@ -1,5 +1,6 @@
 """The operators of quantized networks, as `relay.qnn.op`."""
 
+from relay.op.building.helper import exported
 from relay.op.qnn.arithmetic import add, concatenate, mul, subtract
 from relay.op.qnn.conv import conv2d, conv2d_transpose
 from relay.op.qnn.convert import dequantize, quantize, requantize
@@ -20,31 +21,4 @@ from relay.op.qnn.matmul import batch_matmul, contrib_dense_pack, dense
 from relay.op.qnn.pool import avg_pool2d
 from relay.op.qnn.simulated import simulated_dequantize, simulated_quantize
 
-__all__ = [
-    "abs",
-    "add",
-    "avg_pool2d",
-    "batch_matmul",
-    "concatenate",
-    "contrib_dense_pack",
-    "conv2d",
-    "conv2d_transpose",
-    "dense",
-    "dequantize",
-    "erf",
-    "exp",
-    "hardswish",
-    "leaky_relu",
-    "log",
-    "mul",
-    "quantize",
-    "requantize",
-    "rsqrt",
-    "sigmoid",
-    "simulated_dequantize",
-    "simulated_quantize",
-    "softmax",
-    "sqrt",
-    "subtract",
-    "tanh",
-]
+__all__ = exported(globals())

@@ -1,5 +1,6 @@
 """Random numbers, as `relay.random`."""
 
+from relay.op.building.helper import exported
 from relay.op.random.draw import (
     multinomial,
     normal,
@@ -9,11 +10,4 @@ from relay.op.random.draw import (
     uniform,
 )
 
-__all__ = [
-    "multinomial",
-    "normal",
-    "threefry_generate",
-    "threefry_key",
-    "threefry_split",
-    "uniform",
-]
+__all__ = exported(globals())

@@ -5,6 +5,7 @@ written as Relay use `get_valid_counts`, `multibox_prior`, `multibox_transform_l
 `non_max_suppression`, `proposal`, `regular_non_max_suppression`, `yolo_reorg`.
 """
 
+from relay.op.building.helper import exported
 from relay.op.vision.multibox import multibox_prior, multibox_transform_loc
 from relay.op.vision.nms import (
     all_class_non_max_suppression,
@@ -16,15 +17,4 @@ from relay.op.vision.proposal import proposal
 from relay.op.vision.reorg import yolo_reorg
 from relay.op.vision.roi import roi_align, roi_pool
 
-__all__ = [
-    "all_class_non_max_suppression",
-    "get_valid_counts",
-    "multibox_prior",
-    "multibox_transform_loc",
-    "non_max_suppression",
-    "proposal",
-    "regular_non_max_suppression",
-    "roi_align",
-    "roi_pool",
-    "yolo_reorg",
-]
+__all__ = exported(globals())
