@@ -30,6 +30,7 @@ from relay.op import sum as total
 from relay.op.facts import Trait
 from relay.op.opdef import FusionKind, OpDef, records
 from relay.op.qnn import op as qnn
+from relay.op.qnn.elementwise import LEAKY_RELU
 from relay.op.qnn.pool import AVG_POOL2D
 from relay.transform.quantized import quantized_products
 from relay.transform.quantized.quantized_values import (
@@ -348,27 +349,26 @@ def functions(call: Call, window: Window) -> Expr | None:
     return known[step.op.name](found.data, *parameters(found.by), *parameters(by))
 
 
-def softmax(call: Call, window: Window) -> Expr | None:
+def _exchanged(name: str, op: OpDef) -> Rule:
     """qnn.quantize(nn.softmax(qnn.dequantize(%q, …)), …)  ->  qnn.softmax(%q, …)"""
-    step = window.call_of(call.args[0], "nn.softmax")
-    pair = _through(call, step, window)
-    if step is None or pair is None:
-        return None
-    found, by = pair
-    known: Any = step.attrs
-    return qnn.softmax(found.data, *parameters(found.by), *parameters(by), axis=known.axis)
+    assert op.attrs is not None
+    computed = {"compute_dtype": "float32"} if "compute_dtype" in op.attrs.keys() else {}  # noqa: SIM118
+
+    def rule(call: Call, window: Window) -> Expr | None:
+        step = window.call_of(call.args[0], name)
+        pair = _through(call, step, window)
+        if step is None or step.attrs is None or pair is None:
+            return None
+        found, by = pair
+        attrs = op.make_attrs({**dict(step.attrs.items()), **computed})
+        return Call(op, (found.data, *parameters(found.by), *parameters(by)), attrs)
+
+    return rule
 
 
-def means(call: Call, window: Window) -> Expr | None:
-    """qnn.quantize(nn.avg_pool2d(qnn.dequantize(%q, …)), …)  ->  qnn.avg_pool2d(%q, …)"""
-    step = window.call_of(call.args[0], "nn.avg_pool2d")
-    pair = _through(call, step, window)
-    if step is None or pair is None:
-        return None
-    found, by = pair
-    known = {**dict(step.attrs.items()), "compute_dtype": "float32"}  # type: ignore[union-attr]
-    attrs = AVG_POOL2D.make_attrs(known)
-    return Call(AVG_POOL2D, (found.data, *parameters(found.by), *parameters(by)), attrs)
+softmax = _exchanged("nn.softmax", qnn.softmax)
+means = _exchanged("nn.avg_pool2d", AVG_POOL2D)
+bent = _exchanged("nn.leaky_relu", LEAKY_RELU)
 
 
 def means_of_axes(call: Call, window: Window) -> Expr | None:
@@ -423,19 +423,6 @@ def between(call: Call, window: Window) -> Expr | None:
         *parameters(by),
         out_dtype=window.dtype(call),
         **ROUNDED,
-    )
-
-
-def bent(call: Call, window: Window) -> Expr | None:
-    """qnn.quantize(nn.leaky_relu(qnn.dequantize(%q, …)), …)  ->  qnn.leaky_relu(%q, …)"""
-    step = window.call_of(call.args[0], "nn.leaky_relu")
-    pair = _through(call, step, window)
-    if step is None or pair is None:
-        return None
-    found, by = pair
-    known: Any = step.attrs
-    return qnn.leaky_relu(
-        found.data, known.alpha, *parameters(found.by), *parameters(by), compute_dtype="float32"
     )
 
 

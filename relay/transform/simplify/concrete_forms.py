@@ -27,29 +27,14 @@ from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window
 
 
-def known_zeros(call: Call, window: Window) -> Expr | None:
-    """zeros_like(%x)  ->  zeros(shape)"""
+def known_fill(call: Call, window: Window) -> Expr | None:
+    """zeros_like(%x)  ->  zeros(shape), and the same for ones_like and full_like"""
     ty, shape = window.tensor(call), window.shape(call)
-    if ty is None or shape is None or not window.is_pure(call.args[0]):
-        return None
-    return ZEROS(shape=shape, dtype=ty.dtype)
-
-
-def known_ones(call: Call, window: Window) -> Expr | None:
-    """ones_like(%x)  ->  ones(shape)"""
-    ty, shape = window.tensor(call), window.shape(call)
-    if ty is None or shape is None or not window.is_pure(call.args[0]):
-        return None
-    return ONES(shape=shape, dtype=ty.dtype)
-
-
-def known_full(call: Call, window: Window) -> Expr | None:
-    """full_like(%x, %v)  ->  full(%v, shape)"""
-    ty, shape = window.tensor(call), window.shape(call)
-    data, fill_value = call.args
+    data, *value = call.args
     if ty is None or shape is None or not window.is_pure(data):
         return None
-    return FULL(fill_value, shape=shape, dtype=ty.dtype)
+    fill = {"zeros_like": ZEROS, "ones_like": ONES, "full_like": FULL}[call.op.name]  # type: ignore[attr-defined]
+    return fill(*value, shape=shape, dtype=ty.dtype)
 
 
 def known_cast(call: Call, window: Window) -> Expr | None:
@@ -122,9 +107,7 @@ def reshape_codes(before: TensorType, shape: Sequence[Dim]) -> tuple[int, ...] |
 
 
 RULES: Rules = {
-    "zeros_like": (known_zeros,),
-    "ones_like": (known_ones,),
-    "full_like": (known_full,),
+    **dict.fromkeys(("zeros_like", "ones_like", "full_like"), (known_fill,)),
     "cast_like": (known_cast,),
     "broadcast_to_like": (known_broadcast_to,),
     "collapse_sum_like": (known_collapse_sum,),
