@@ -148,7 +148,9 @@ class OpDef(Op):
     row_reductions: int = 0  # along `axis`, before another pass over the row that was reduced
     repeatable: bool = True  # whether it may be computed early, again or never
     approximates: Op | None = None  # the exact operator that this one computes fast
-    quantizes: Op | None = None  # the operator that this one computes on quantized tensors
+    # the operator that this one computes on quantized tensors: after the arguments of that come the
+    # scale and the zero point of each, then of the result
+    quantizes: Op | None = None
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import relay
-from relay.op.facts import Backward
-from relay.op.opdef import temporary_operators
+from relay import te
+from relay.ir.attrs import Attrs, attrs
+from relay.op.facts import Backward, Trait
+from relay.op.opdef import FusionKind, define, temporary_operators
 from relay.transform import (
     BackwardFoldScaleAxis,
     ConvertLayout,
@@ -85,6 +87,34 @@ def test_a_scale_goes_through_it_into_weights(scale):
     function = relay.Function([x], product * relay.const(3.0))
     module = InferType()(relay.IRModule.from_expr(function))
     assert BackwardFoldScaleAxis()(module)["main"].body.op is scale
+
+
+def test_a_reduction_may_have_attributes_of_its_own():
+    @attrs
+    class RowsAttrs(Attrs):
+        kept: int = 1
+
+    def element(data, out):
+        k = te.axis(data.shape[1])
+        return te.compute(out.shape, lambda i: te.sum(data[i, k], k))
+
+    with temporary_operators():
+        total = define(
+            "my.rows",
+            doc="The sum of each row.",
+            arguments=[("data", "a matrix")],
+            attrs=RowsAttrs,
+            relation=lambda site: relay.TensorType(site.tensor(0).shape[:1], "float32"),
+            reference=lambda data, kept: data.sum(1),
+            compute=lambda data, out, kept: element(data, out),
+            fusion=FusionKind.COMM_REDUCE,
+            traits=Trait.LINEAR | Trait.AVERAGES,
+        )
+        x = relay.var("x", shape=(2, 3))
+        body = relay.exp(total(relay.nn.relu(x) * relay.const(2.0)))
+        exe = relay.compile(relay.IRModule.from_expr(relay.Function([x], body)))
+        expected = np.exp(2 * np.maximum(numbers(2, 3), 0).sum(1))
+        np.testing.assert_allclose(exe(numbers(2, 3)), expected, rtol=1e-5)
 
 
 def test_its_gradient_is_its_own(scale):

@@ -393,7 +393,7 @@ class LayoutAttributes:
         form = form.renamed(layout)
         if any(size and letter not in self.blocks for letter, size in form.layout.axes):
             return None
-        changes = {"layout": form.text}
+        changes = {str(self.arguments[0]): form.text}
         if self.result:
             changes[self.result] = ""
         return site.again([site.take(0, form), *site.rest()], **changes), form

@@ -11,7 +11,8 @@ from typing import Any
 
 from relay.ir.expr import Call
 from relay.ir.types import TensorType
-from relay.op.opdef import FusionKind, OpDef
+from relay.op.opdef import OpDef
+from relay.op.tensor.reduce import ReduceAttrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,11 @@ def reduction_of(call: Call) -> Reduction | None:
     if not isinstance(op, OpDef):
         return None
     passes = op.row_reductions
-    if not passes and op.fusion is not FusionKind.COMM_REDUCE:
+    if not passes and (op.attrs is None or not issubclass(op.attrs, ReduceAttrs)):
         return None
     attrs: Any = op.make_attrs({}) if call.attrs is None else call.attrs
     ty = call.args[0].checked_type
-    if not hasattr(attrs, "axis") or not isinstance(ty, TensorType):
+    if not isinstance(ty, TensorType):
         return None
     rank = len(ty.shape)
     named = (attrs.axis,) if isinstance(attrs.axis, int) else attrs.axis

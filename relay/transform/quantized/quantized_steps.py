@@ -405,12 +405,13 @@ def between(call: Call, window: Window) -> Expr | None:
         return None
     found, by = pair
     known: Any = step.attrs
-    if "extrapolation_value" in known and known.extrapolation_value != 0:
+    given = {} if known is None else dict(known.items())
+    if given.get("extrapolation_value", 0) != 0:
         return None
-    if "out_dtype" in known:
+    if "out_dtype" in given:
         if known.out_dtype not in (None, "", "float32"):
             return None
-        known = type(known)(**{**dict(known.items()), "out_dtype": None})
+        known = type(known)(**{**given, "out_dtype": None})
     centred = subtract(cast(found.data, "int32"), constant(found.by.zero_point, "int32"))
     finer = multiply(centred, constant(FINER, "int32"))
     scale = np.asarray(found.by.scale / np.float32(FINER), np.float32)

@@ -27,6 +27,8 @@ from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.layouts import Layout, parse_layout
 from relay.op.facts import Trait
 from relay.op.opdef import FusionKind, OpDef
+from relay.op.tensor.reduce import ReduceAttrs
+from relay.transform.layout.layout_spelling import spelled_layouts
 
 Axes = tuple[int, ...]
 
@@ -156,9 +158,9 @@ def _transposed(call: Call, data: TensorType, result: TensorType) -> Moves:
 
 def _beside_windows(call: Call, data: TensorType, result: TensorType) -> Moves | None:
     """All axes but the spatial ones."""
-    known: Any = call.attrs
-    before = parse_layout(known.layout)
-    after = parse_layout(getattr(known, "out_layout", "") or known.layout)
+    layouts = spelled_layouts(call)
+    assert layouts is not None and layouts[0][0] is not None
+    before, after = parse_layout(layouts[0][0]), parse_layout(layouts[1])
     if before is None or after is None:
         return None
     pairs: dict[int, int] = {}
@@ -229,7 +231,7 @@ def _rule_of(op: OpDef) -> Rule | None:
         return _regroup
     if not op.traits & (Trait.LINEAR | Trait.HOMOGENEOUS | Trait.MOVES | Trait.CHOOSES):
         return None
-    if op.fusion is FusionKind.COMM_REDUCE:
+    if op.attrs is not None and issubclass(op.attrs, ReduceAttrs):
         return _reduced
     if isinstance(op.layout, LayoutAttributes):
         return _beside_windows if op.layout.blocks else None
