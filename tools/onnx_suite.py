@@ -106,9 +106,7 @@ def _known(kind: str) -> dict[str, Any]:
     """The tests of a kind, by name. Generating the node tests takes seconds."""
     from onnx.backend.test.loader import load_model_tests
 
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # some tests overflow on purpose
+    with warnings.catch_warnings(action="ignore"):  # some tests overflow on purpose
         # the suite's "real" models come without weights
         found = load_model_tests(kind="real" if kind == "light" else kind)
     return {case.name: case for case in found}
