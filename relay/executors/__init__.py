@@ -1,14 +1,13 @@
-"""How a program runs: one file per kind of executor, behind one interface.
+"""How a program runs: several kinds of executors behind one interface.
 
 f = create_executor("debug", mod).evaluate()      # main, as a Python function
 f(np.ones(3, "float32")).numpy()
 
     debug.py        the interpreter
-    graph.py        straight-line programs, compiled
-    vm.py           all programs, compiled, one instruction at a time
-    aot.py          all programs, as native code
+    compiled.py     compiled programs: "graph" straight-line code, "vm" all programs in the virtual
+                    machine, "aot" all programs as native code
     executable.py   a compiled program, as Python calls it; needs no compiler, nor does what it
-                    imports: arrays.py, memory.py, report.py, artifact.py
+                    imports: bound.py, arrays.py, memory.py, report.py, artifact.py
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 # not load the compiler.
 KINDS: Mapping[str, tuple[str, str]] = {
     "debug": ("relay.executors.debug", "DebugExecutor"),
-    "graph": ("relay.executors.graph", "GraphExecutor"),
-    "vm": ("relay.executors.vm", "VMExecutor"),
-    "aot": ("relay.executors.aot", "AOTExecutor"),
+    "graph": ("relay.executors.compiled", "GraphExecutor"),
+    "vm": ("relay.executors.compiled", "VMExecutor"),
+    "aot": ("relay.executors.compiled", "AOTExecutor"),
 }
 
 

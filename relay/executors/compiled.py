@@ -1,4 +1,7 @@
-"""What executors that compile have in common: a function becomes `main`, `params` its weights."""
+"""Executors that compile: `relay.create_executor("graph" | "vm" | "aot", mod)`.
+
+A function becomes `main`, and `params` its weights.
+"""
 
 from __future__ import annotations
 
@@ -66,3 +69,39 @@ class CompiledExecutor(Executor):
             return main(inputs)
 
         return call
+
+
+class AOTExecutor(CompiledExecutor):
+    """All programs, as native code; results are the interpreter's values."""
+
+    engine = "native code"
+
+    def compile(self, module: IRModule, weights: Mapping[str, Any]) -> tuple[Loaded, SetParams]:
+        from relay.driver import compile  # the driver is above
+
+        executable = compile(module, weights, target=self.target)
+        return lambda values: executable.evaluate(*values), executable.set_params
+
+
+class GraphExecutor(CompiledExecutor):
+    """Straight-line code; any other program is refused, with the reason."""
+
+    engine = "graph executor"
+
+    def compile(self, module: IRModule, weights: Mapping[str, Any]) -> tuple[Loaded, SetParams]:
+        from relay.driver import compile_graph
+
+        executable = compile_graph(module, weights, target=self.target)
+        return lambda values: executable.evaluate(*values), executable.set_params
+
+
+class VMExecutor(CompiledExecutor):
+    """All programs, in the virtual machine: one instruction at a time."""
+
+    engine = "virtual machine"
+
+    def compile(self, module: IRModule, weights: Mapping[str, Any]) -> tuple[Loaded, SetParams]:
+        from relay.vm import VirtualMachine, compile
+
+        machine = VirtualMachine(compile(module, self.target, weights))
+        return lambda values: machine.invoke(MAIN, *values), machine.exe.set_params

@@ -15,10 +15,10 @@ There are two kinds: `straight_line.py`, and what a target gives for whole progr
 from __future__ import annotations
 
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +26,15 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.executors.bound import BoundFunction
 from relay.executors.cores import MOST_THREADS, default_threads
-from relay.executors.report import BenchmarkResult
+from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.weights import HasWeights
 from relay.immutable import frozen
 from relay.program.native import NativeProgram
 from relay.program.program import (
     MAIN,
+    Function,
     Program,
     Register,
     ScalarSpec,
@@ -41,6 +43,7 @@ from relay.program.program import (
     unflatten,
 )
 from relay.target.kernel import TensorSpec
+from relay.target.loaded import Loaded
 from relay.target.target import Target
 
 if TYPE_CHECKING:
@@ -62,6 +65,7 @@ class Executable(HasWeights, ABC):
     """A compiled model. `weights` are the constants that come from outside, by name; `prepared`
     those that were computed from them already, if they were."""
 
+    _loaded: Loaded
     inputs: tuple[Any, ...]  # what it is called with, and what it gives: each has a name and a type
     outputs: tuple[Any, ...]
 
@@ -101,6 +105,10 @@ class Executable(HasWeights, ABC):
 
         values = [param.value for param in main.params]
         return tuple(unflatten(v, [example(leaf) for leaf in flatten(v)]) for v in values)
+
+    def _bind(self, function: Function) -> BoundFunction:
+        """A straight-line function, ready to run."""
+        return BoundFunction(self.program, function, self._loaded, self.threads)
 
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The arguments of a call, one for each parameter."""
@@ -142,18 +150,9 @@ class Executable(HasWeights, ABC):
         expect_positive(repeat=repeat, number=1 if number is None else number)
         if not args and not named:
             args = self.example_inputs()
-        self(*args, **named)
-        if number is None:
-            start = time.perf_counter()
-            self(*args, **named)
-            number = max(1, round(0.02 / max(time.perf_counter() - start, 1e-7)))
-        results = []
-        for _ in range(repeat):
-            start = time.perf_counter()
-            for _ in range(number):
-                self(*args, **named)
-            results.append((time.perf_counter() - start) / number)
-        return BenchmarkResult(tuple(results))
+        once = partial(self, *args, **named)
+        once()
+        return time_calls(once, repeat, number or 1, 20 if number is None else None)
 
     def export(
         self,

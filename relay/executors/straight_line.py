@@ -52,9 +52,6 @@ class StraightLineExecutable(Executable):
         self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
         self._weights = Weights(program, self._bind, self._loaded, weights, prepared)
 
-    def _bind(self, function: Function) -> BoundFunction:
-        return BoundFunction(self.program, function, self._loaded, self.threads)
-
     # --- calling
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
@@ -92,11 +89,17 @@ class StraightLineExecutable(Executable):
 
     def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The same over lists of tensors: all inputs in order, all outputs in order."""
-        arrays = [read(data, wanted) for data, wanted in zip(inputs, self.inputs, strict=True)]
-        results = [pool.take() for pool in self._pools]
-        addresses = [*map(address, arrays), *(place for _, place in results)]
+        tensors, addresses = self._placed(inputs)
         self._main(self._weights.constants, addresses)
-        return [array for array, _ in results]
+        return tensors[len(self.inputs) :]
+
+    def _placed(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], list[int]]:
+        """The tensors of a call, inputs and then outputs, which have to live as long as the call;
+        and their addresses."""
+        arrays = [read(data, wanted) for data, wanted in zip(inputs, self.inputs, strict=True)]
+        taken = [pool.take() for pool in self._pools]
+        addresses = [*map(address, arrays), *(place for _, place in taken)]
+        return arrays + [array for array, _ in taken], addresses
 
     def _call_into(self, out: Any, addresses: list[int]) -> Any:
         """Write the results to `out`, which is returned. The inputs are at `addresses`."""
@@ -149,12 +152,8 @@ class StraightLineExecutable(Executable):
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
         """The time of every step: the median of `repeat` runs of the whole program."""
         expect_positive(repeat=repeat)
-        if not args and not named:
-            args = self.example_inputs()
-        leaves = self._arrange(args, named)
-        arrays = [read(data, wanted) for data, wanted in zip(leaves, self.inputs, strict=True)]
-        results = [pool.take() for pool in self._pools]
-        addresses = [*map(address, arrays), *(place for _, place in results)]
+        leaves = self._arrange(args or (() if named else self.example_inputs()), named)
+        _tensors, addresses = self._placed(leaves)
         steps = self._main.one_by_one(self._weights.constants, addresses)
         times: list[list[float]] = [[] for _ in steps]
         for _ in range(repeat + 1):  # the first one only warms up

@@ -612,11 +612,6 @@ MAIN = "main"
 PREPARE = "prepare"
 
 
-def invocations(function: Function) -> Iterator[InvokeKernel]:
-    """The calls of kernels, in order."""
-    return (one for one in function.instructions if isinstance(one, InvokeKernel))
-
-
 def nbytes(spec: Spec) -> int:
     """How much memory a tensor takes; its sizes must be numbers."""
     assert isinstance(spec, TensorSpec)

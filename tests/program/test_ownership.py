@@ -5,7 +5,7 @@ import random
 import pytest
 
 from relay.lower.kernel import Kernel, TensorSpec
-from relay.program.ownership import own, verify
+from relay.program.ownership import own
 from relay.program.program import (
     Block,
     Branch,
@@ -28,6 +28,7 @@ from relay.program.program import (
 )
 from relay.program.text import parse, to_text
 from relay.program.verify import verify as well_formed
+from tests.support.ownership import verify
 
 PREFIX = """relay program 1
 

@@ -1,8 +1,8 @@
 """A compiled model as a library for programs in C.
 
-export.py           object files, archives, shared libraries; straight-line models
-library.py          what those have: the functions of their header, in LLVM IR
+export.py           object files, archives, shared libraries
 model.py            what every model has: weights, `create`, `destroy`, `error`
+library.py          straight-line models
 
 program_library.py  whole programs
 types.py            the types that a program in C comes across

@@ -22,28 +22,15 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from relay.errors import RelayError
-from relay.executors.arrays import TensorInfo
 from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path, replacing
-from relay.native import pool
-from relay.native.runtime import runtime_texts
-from relay.program.plan import ALIGNMENT, Arena, InConstant
-from relay.target.llvm.c.library import (
-    FRAME,
-    LOADED,
-    functions_text,
-    header_text,
-    pairs_text,
-    table_text,
-)
-from relay.target.llvm.c.model import IMPORTS, MESSAGES, WeightBlock, model_text
-from relay.target.llvm.compile import compile_module
+from relay.target.llvm.c.library import StraightLibrary
+from relay.target.llvm.c.model import CLibrary
 from relay.target.llvm.target import LLVMTarget
 
 KINDS: Final = ("object", "archive", "shared")
@@ -97,127 +84,20 @@ def export(
 
 def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
     """The library of an executable."""
+    constants = {name: tensor.array for name, tensor in exe.constants.items()}
     if isinstance(exe, StraightLineExecutable):
-        return StraightLibrary(exe, target, name)
+        return StraightLibrary(exe.program, target, constants, name, exe.threads, exe)
     from relay.target.llvm.c.program_library import ProgramLibrary  # not for straight-line code
 
     assert exe.code.program is not None
-    constants = exe.constants
-    arrays = {name: constants[name].array for name in exe.code.program.constants}
-    return ProgramLibrary(exe.program, target, arrays, name, exe.threads)
+    read = {name: constants[name] for name in exe.code.program.constants}
+    return ProgramLibrary(exe.program, target, read, name, exe.threads)
 
 
 def identifier(text: str) -> str:
     """`text` as a name in C."""
     made = re.sub(r"\W", "_", text, flags=re.ASCII)
     return made if made and not made[0].isdigit() else f"model_{made}"
-
-
-# --- the library ---------------------------------------------------------------------------------
-
-
-class CLibrary(Protocol):
-    """The parts of an exported model."""
-
-    @property
-    def functions(self) -> list[str]:
-        """Those of the header."""
-
-    @property
-    def weights(self) -> WeightBlock:
-        """What its kernels read."""
-
-    def object(self, embedded: Path | None) -> bytes:
-        """The object file, with the weights in a file inside, or without any."""
-
-    def header(self, embed: bool) -> str:
-        """The text of the header."""
-
-
-@dataclass
-class StraightLibrary:
-    """The parts of an exported model that is straight-line code."""
-
-    exe: StraightLineExecutable
-    target: LLVMTarget
-    name: str
-
-    def __post_init__(self) -> None:
-        self.main = self.exe.bound
-        constants = {name: tensor.array for name, tensor in self.exe.constants.items()}
-        self.weights = WeightBlock(self.exe.program, constants)
-
-    @property
-    def functions(self) -> list[str]:
-        return [f"{self.name}_{verb}" for verb in ("create", "run", "destroy", "error")]
-
-    def object(self, embedded: Path | None) -> bytes:
-        kernels = [kernel.ir for kernel in self.exe.program.kernels]
-        texts = [*kernels, *runtime_texts(self.target), self.text(embedded)]
-        imports = pool.imports(self.target) | IMPORTS
-        return compile_module(texts, self.target, imports=imports, exports=self.functions)
-
-    def text(self, embedded: Path | None) -> str:
-        """The functions of the header, in LLVM IR, and the tables they read."""
-        main = self.main
-        arena = -(-(FRAME + 8 * len(main.slots)) // ALIGNMENT) * ALIGNMENT
-        places = main.slots.items()
-        offsets = self.weights.offsets
-        in_arena = [(slot, arena + p.offset) for p, slot in places if isinstance(p, Arena)]
-        in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
-        names = {
-            "name": self.name,
-            "inputs": main.inputs,
-            "input_bytes": 8 * main.inputs,
-            "output_bytes": 8 * main.outputs,
-            "calls": len(main.calls),
-            "in_arena": len(in_arena),
-            "in_weights": len(in_weights),
-        }
-        calls = [(call.kernel.name, call.slots) for call in main.calls]
-        return "\n".join(
-            [
-                model_text(
-                    self.name,
-                    self.weights,
-                    embedded,
-                    size=arena + main.plan.arena + ALIGNMENT,
-                    loaded=LOADED,
-                    threads=main.threads,
-                    most_threads=main.threads,  # the arena has room for so many
-                    messages=MESSAGES,
-                ),
-                table_text(calls),
-                pairs_text("relay_in_arena", in_arena),
-                pairs_text("relay_in_weights", in_weights),
-                functions_text(names),
-            ]
-        )
-
-    def header(self, embed: bool) -> str:
-        upper = self.name.upper()
-        macros = [f"#define {upper}_THREADS {self.main.threads}"]
-        for kind, infos in (("INPUT", self.exe.inputs), ("OUTPUT", self.exe.outputs)):
-            macros.append(f"#define {upper}_{kind}S {len(infos)}")
-            macros.extend(
-                f"#define {upper}_{kind}_{number}_BYTES {info.nbytes}"
-                for number, info in enumerate(infos)
-            )
-        return header_text(
-            {
-                "name": self.name,
-                "guard": f"{upper}_H",
-                "target": self.target,
-                "macros": "\n".join(macros),
-                "inputs": _described(self.exe.inputs),
-                "outputs": _described(self.exe.outputs),
-                "weights": "NULL for those inside" if embed else f"{self.name}.weights",
-            }
-        )
-
-
-def _described(infos: Sequence[TensorInfo]) -> str:
-    return "\n".join(f"     {number}  {info}" for number, info in enumerate(infos)) or "     none"
 
 
 # --- files ---------------------------------------------------------------------------------------

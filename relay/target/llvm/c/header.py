@@ -19,7 +19,7 @@ from relay.target.llvm.program.words import is_object
 from relay.target.llvm.target import LLVMTarget
 
 
-def header_text(types: CTypes, target: LLVMTarget, *, embed: bool, threads: int) -> str:
+def header_text(types: CTypes, target: LLVMTarget, *, weights: str, threads: int) -> str:
     """The header."""
     name = types.model
     return _HEADER.substitute(
@@ -28,7 +28,7 @@ def header_text(types: CTypes, target: LLVMTarget, *, embed: bool, threads: int)
         guard=f"{name.upper()}_H",
         target=target,
         threads=threads,
-        weights="NULL for those inside" if embed else f"{name}.weights",
+        weights=weights,
         wrong_value=WRONG_VALUE,
         out_of_memory=abi.OUT_OF_MEMORY,
         stack_overflow=layout.STACK_OVERFLOW,

@@ -10,24 +10,85 @@ What `create` makes is laid out like a frame of `relay.executors.bound`:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from string import Template
 from typing import Final
 
+from relay.executors.arrays import TensorInfo
+from relay.executors.straight_line import StraightLineExecutable
+from relay.program.plan import ALIGNMENT, Arena, InConstant
 from relay.target.llvm import abi
+from relay.target.llvm.c.model import CLibrary
 
 LOADED: Final = abi.CONTEXT_SIZE
 FRAME: Final = LOADED + 8
 
 
-def functions_text(names: Mapping[str, object]) -> str:
-    """`run`, and setting up a model; `names` is what the template leaves open."""
-    return _FUNCTIONS.substitute(names, frame=FRAME)
+@dataclass
+class StraightLibrary(CLibrary):
+    """An exported model that is straight-line code."""
+
+    exe: StraightLineExecutable
+
+    verbs = ("create", "run", "destroy", "error")
+
+    def object(self, embedded: Path | None) -> bytes:
+        return self.compiled([kernel.ir for kernel in self.program.kernels], self.text(embedded))
+
+    def text(self, embedded: Path | None) -> str:
+        """The functions of the header, in LLVM IR, and the tables they read."""
+        main = self.exe.bound
+        arena = -(-(FRAME + 8 * len(main.slots)) // ALIGNMENT) * ALIGNMENT
+        places = main.slots.items()
+        offsets = self.weights.offsets
+        in_arena = [(slot, arena + p.offset) for p, slot in places if isinstance(p, Arena)]
+        in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
+        # the arena has room for so many threads
+        size, most = arena + main.plan.arena + ALIGNMENT, self.threads
+        functions = _FUNCTIONS.substitute(
+            frame=FRAME,
+            name=self.name,
+            inputs=main.inputs,
+            input_bytes=8 * main.inputs,
+            output_bytes=8 * main.outputs,
+            calls=len(main.calls),
+            in_arena=len(in_arena),
+            in_weights=len(in_weights),
+        )
+        return "\n".join(
+            [
+                self.model_text(embedded, size=size, loaded=LOADED, most_threads=most),
+                table_text([(call.kernel.name, call.slots) for call in main.calls]),
+                pairs_text("relay_in_arena", in_arena),
+                pairs_text("relay_in_weights", in_weights),
+                functions,
+            ]
+        )
+
+    def header(self, embed: bool) -> str:
+        upper = self.name.upper()
+        macros = [f"#define {upper}_THREADS {self.threads}"]
+        for kind, infos in (("INPUT", self.exe.inputs), ("OUTPUT", self.exe.outputs)):
+            macros.append(f"#define {upper}_{kind}S {len(infos)}")
+            macros.extend(
+                f"#define {upper}_{kind}_{number}_BYTES {info.nbytes}"
+                for number, info in enumerate(infos)
+            )
+        return _HEADER.substitute(
+            name=self.name,
+            guard=f"{upper}_H",
+            target=self.target,
+            macros="\n".join(macros),
+            inputs=_described(self.exe.inputs),
+            outputs=_described(self.exe.outputs),
+            weights=self.weights_place(embed),
+        )
 
 
-def header_text(names: Mapping[str, object]) -> str:
-    """The C header."""
-    return _HEADER.substitute(names)
+def _described(infos: Sequence[TensorInfo]) -> str:
+    return "\n".join(f"     {number}  {info}" for number, info in enumerate(infos)) or "     none"
 
 
 def table_text(calls: Sequence[tuple[str, Sequence[int]]]) -> str:

@@ -10,20 +10,26 @@ it differs from kind to kind, and so does how that is set up:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Template
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from relay.immutable import frozen
+from relay.native import pool
+from relay.native.runtime import runtime_texts
 from relay.program.plan import ALIGNMENT
 from relay.program.program import Program
 from relay.program.text import to_text
 from relay.safetensors import array_to_bytes
 from relay.target.llvm import abi
+from relay.target.llvm.compile import compile_module
+from relay.target.llvm.target import LLVMTarget
 
 # What the functions give besides the codes of `relay.target.llvm.abi`.
 UNREADABLE: Final = 4
@@ -83,38 +89,75 @@ def _aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def model_text(
-    name: str,
-    weights: WeightBlock,
-    embedded: Path | None,
-    *,
-    size: int,
-    loaded: int,
-    threads: int,
-    most_threads: int,
-    messages: Mapping[int, str],
-) -> str:
-    """`create`, `destroy` and `error`.
+@dataclass
+class CLibrary(ABC):
+    """The parts of an exported model. `constants` are those it reads, by name and in order."""
 
-    A model has `size` bytes; at `loaded` it keeps weights read from a file. It uses `threads`
-    unless its creator says otherwise, and never more than `most_threads`. `embedded` is the file
-    of the weights that go into the library.
-    """
-    functions = _MODEL.substitute(
-        name=name,
-        size=size,
-        loaded=loaded,
-        threads=threads,
-        most_threads=most_threads,
-        bytes=weights.size,
-        header_size=HEADER_SIZE,
-        digest="".join(f"\\{byte:02X}" for byte in weights.digest),
-        no_weights=NO_WEIGHTS if embedded is None and weights.size else 0,
-        out_of_memory=abi.OUT_OF_MEMORY,
-        unreadable=UNREADABLE,
-        other_weights=OTHER_WEIGHTS,
-    )
-    return "\n".join([weights_text(embedded), functions, error_text(name, messages)])
+    program: Program
+    target: LLVMTarget
+    constants: Mapping[str, np.ndarray]
+    name: str
+    threads: int
+
+    verbs: ClassVar[tuple[str, ...]]  # of the functions that are seen from outside
+    messages: ClassVar[Mapping[int, str]] = MESSAGES  # by status
+
+    @abstractmethod
+    def object(self, embedded: Path | None) -> bytes:
+        """The object file, with the weights in a file inside, or without any."""
+
+    @abstractmethod
+    def header(self, embed: bool) -> str:
+        """The text of the header."""
+
+    @property
+    def functions(self) -> list[str]:
+        """Those that are seen from outside."""
+        return [f"{self.name}_{verb}" for verb in self.verbs]
+
+    @cached_property
+    def weights(self) -> WeightBlock:
+        """What the kernels read."""
+        return WeightBlock(self.program, self.constants)
+
+    def weights_place(self, embed: bool) -> str:
+        """What `create` is given for the weights, for the header."""
+        return "NULL for those inside" if embed else f"{self.name}.weights"
+
+    def compiled(
+        self, code: Sequence[str], text: str, imports: frozenset[str] = frozenset(), **options: Any
+    ) -> bytes:
+        """The object file of `code`, the runtime, and `text`, which has the functions."""
+        imports = pool.imports(self.target) | IMPORTS | imports
+        texts = [*code, *runtime_texts(self.target), text]
+        return compile_module(
+            texts, self.target, imports=imports, exports=self.functions, **options
+        )
+
+    def model_text(
+        self, embedded: Path | None, *, size: int, loaded: int, most_threads: int
+    ) -> str:
+        """`create`, `destroy` and `error`.
+
+        A model has `size` bytes; at `loaded` it keeps weights read from a file. It uses no more
+        than `most_threads`. `embedded` is the file of the weights that go into the library.
+        """
+        functions = _MODEL.substitute(
+            name=self.name,
+            size=size,
+            loaded=loaded,
+            threads=self.threads,
+            most_threads=most_threads,
+            bytes=self.weights.size,
+            header_size=HEADER_SIZE,
+            digest="".join(f"\\{byte:02X}" for byte in self.weights.digest),
+            no_weights=NO_WEIGHTS if embedded is None and self.weights.size else 0,
+            out_of_memory=abi.OUT_OF_MEMORY,
+            unreadable=UNREADABLE,
+            other_weights=OTHER_WEIGHTS,
+        )
+        error = error_text(self.name, self.messages)
+        return "\n".join([weights_text(embedded), functions, error])
 
 
 def weights_text(file: Path | None) -> str:

@@ -254,7 +254,7 @@ class _RequestWithCells:
 
 
 def _argument(function: Function, param: Parameter, readers: Readers) -> _Argument:
-    structure = _typed(param.value, function.registers)
+    structure = typed(param.value, function.registers)
     leaves = flatten(structure)
     return _Argument(
         param.name,
@@ -264,6 +264,6 @@ def _argument(function: Function, param: Parameter, readers: Readers) -> _Argume
     )
 
 
-def _typed(value: Any, registers: Sequence[Spec]) -> Any:
+def typed(value: Any, registers: Sequence[Spec]) -> Any:
     """The types of a parameter's registers, nested like them."""
     return unflatten(value, [registers[register] for register in flatten(value)])

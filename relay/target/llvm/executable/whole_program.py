@@ -18,7 +18,7 @@ import numpy as np
 
 from relay.errors import VALUE, Diagnostic, EvaluationError, RelayError, with_value
 from relay.executors.arrays import plain, wrapper
-from relay.executors.bound import BoundFunction, Constants
+from relay.executors.bound import Constants
 from relay.executors.executable import Code, Executable, expect_positive
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
 from relay.executors.weights import Weights
@@ -28,9 +28,9 @@ from relay.interpreter.values import Value
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.program.native import workspace_name
-from relay.program.program import MAIN, Function, Program, spec_text
+from relay.program.program import MAIN, Program, spec_text
 from relay.target.llvm import abi
-from relay.target.llvm.executable.program_function import ProgramFunction
+from relay.target.llvm.executable.program_function import ProgramFunction, typed
 from relay.target.llvm.executable.style import VALUES, as_tensors, python_style
 from relay.target.llvm.jit import load
 from relay.target.llvm.loaded import NativeKernels, kernel_failure
@@ -86,7 +86,8 @@ class WholeProgramExecutable(Executable):
         self._limits = {"stack": stack, "memory": memory}
         self._main = self._entered_at(self._library.address(self._native.entry))
         self.inputs = tuple(
-            ValueInfo(param.name, spec_text(_typed(main, param.value))) for param in main.params
+            ValueInfo(param.name, spec_text(typed(param.value, main.registers)))
+            for param in main.params
         )
         self.outputs = tuple(
             ValueInfo(main.result_name(number), spec_text(spec))
@@ -107,9 +108,6 @@ class WholeProgramExecutable(Executable):
             threads=self.threads,
             **self._limits,
         )
-
-    def _bind(self, function: Function) -> BoundFunction:
-        return BoundFunction(self.program, function, self._loaded, self.threads)
 
     # --- calling
 
@@ -251,10 +249,3 @@ class WholeProgramExecutable(Executable):
     def leaked_objects(self) -> int:
         """Objects that the last calls left to be swept up: none, or the program counts wrongly."""
         return sum(context.leaked for context in self._main.contexts)
-
-
-def _typed(function: Function, value: Any) -> Any:
-    """The types of a parameter, nested like it."""
-    if isinstance(value, tuple):
-        return tuple(_typed(function, part) for part in value)
-    return function.registers[value]

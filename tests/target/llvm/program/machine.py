@@ -13,7 +13,7 @@ import numpy as np
 from relay import dtypes
 from relay.native import layout
 from relay.native.call import ProgramContext, program_runtime
-from relay.program.ownership import own, verify
+from relay.program.ownership import own
 from relay.program.program import PREPARE
 from relay.program.text import parse
 from relay.target.llvm import abi
@@ -21,6 +21,7 @@ from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 from relay.target.llvm.program.translate import translate
 from relay.target.target import Target
+from tests.support.ownership import verify
 
 TARGET = Target.host()
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32)
