@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from relay.errors import AnySpan
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.program.program import (
     AllocTensor,
@@ -21,6 +22,11 @@ from relay.program.program import (
     Terminator,
     ViewTensor,
 )
+
+
+def place_of(span: AnySpan | None) -> str:
+    """A place in the source, for errors; nothing where that is not known."""
+    return "" if span is None else str(span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from typing import Any
 
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
-from relay.check.infer import infer_module
 from relay.check.locate import locate
 from relay.errors import AnySpan, Diagnostic, DiagnosticError, LowerError
 from relay.ir import expr, types
@@ -38,8 +37,8 @@ from relay.lower.kernel import TensorSpec
 from relay.nd import NDArray
 from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
-from relay.program.builder import At, Builder
-from relay.program.primitives import is_annotation
+from relay.program.builder import At, Builder, place_of
+from relay.program.primitives import is_annotation, primitive_of
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
 from relay.program.specs import require_axes, structure
 from relay.program.stages import Lowering, Stages
@@ -235,9 +234,7 @@ class _StraightLine:
         """The value of a call of an operator that came as a value, so that no pass fused it."""
         if not _is_data(tuple(args)):
             raise _Refusal(f"a call of `{op.name}` with functions", call)
-        params = tuple(Var("p", type_of(arg)) for arg in args)
-        function = expr.Function(params, Call(op, params, call.attrs)).with_attr("Primitive", 1)
-        function = infer_module(IRModule({"kernel": function}))["kernel"]
+        function = primitive_of(op, [type_of(arg) for arg in args], call.attrs)
         assert isinstance(function.body, Call)
         return self.primitive(function.body, function, args)
 
@@ -251,13 +248,8 @@ class _StraightLine:
             (tensor,) = given
             return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
         lowered = self.stages.lower(function, given)
-        made = self.stages.steps(lowered, given, specs, self.main, where=place_of(call))
+        made = self.stages.steps(lowered, given, specs, self.main, where=place_of(call.span))
         return unflatten(structure(result_type), made)
-
-
-def place_of(call: Call) -> str:
-    """Where a call stands in the source, for errors; nothing where that is not known."""
-    return "" if call.span is None else str(call.span)
 
 
 # --- what a program may have --------------------------------------------------------------------

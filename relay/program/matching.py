@@ -26,7 +26,7 @@ from relay.ir.expr import (
 )
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
-from relay.program.builder import Builder, OpenBlock
+from relay.program.builder import Builder, OpenBlock, place_of
 from relay.program.program import Fail, Switch
 from relay.program.specs import definition_of, instantiated
 
@@ -73,8 +73,7 @@ def lower_match(
         table = _simplified(pending.pop())
         builder.enter(table.block)
         if not table.rows:
-            where = "" if match.span is None else str(match.span)
-            builder.end(Fail("no clause of the match fits the value", where))
+            builder.end(Fail("no clause of the match fits the value", place_of(match.span)))
             continue
         first = table.rows[0]
         asked = [i for i, question in enumerate(first.questions) if _asks(question)]

@@ -14,8 +14,20 @@ from typing import Any
 from relay import tree
 from relay.analysis import precompute
 from relay.analysis.reshapes import only_reshapes
+from relay.check.infer import infer_module
 from relay.immutable import frozen
-from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem
+from relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.op.opdef import OpDef
@@ -48,6 +60,14 @@ def primitives(module: IRModule, *, whole: bool = False) -> list[Primitive]:
     while search.pending:
         search.visit(*search.pending.pop())
     return search.found
+
+
+def primitive_of(op: Op, args: Sequence[Type], attrs: Any) -> Function:
+    """The typed primitive function of one operator, for a call that no pass has fused."""
+    params = tuple(Var("p", arg) for arg in args)
+    function = Function(params, Call(op, params, attrs)).with_attr("Primitive", 1)
+    typed: Function = infer_module(IRModule({"kernel": function}))["kernel"]
+    return typed
 
 
 def is_dynamic(function: Function) -> bool:

@@ -144,6 +144,23 @@ class DataType:
                 return tag
         raise RelayError(f"data type `{self.name}` has no constructor `{name}`")
 
+    @cached_property
+    def is_list(self) -> bool:
+        """Whether a Python list is a value of it."""
+        if not self._is_made_by("List", {"Cons", "Nil"}):
+            return False
+        fields = self["Cons"].fields
+        return len(fields) == 2 and fields[1] == DataSpec(self.name) and not self["Nil"].places
+
+    @cached_property
+    def is_option(self) -> bool:
+        """Whether None is a value of it, and whatever it has a constructor for."""
+        return self._is_made_by("Option", {"Some", "None"})
+
+    def _is_made_by(self, name: str, constructors: set[str]) -> bool:
+        found = {one.name for one in self.constructors}
+        return self.name.partition("[")[0] == name and found == constructors
+
 
 # --- instructions: tensors and scalars ----------------------------------------------------------
 

@@ -22,7 +22,7 @@ from relay.ir.dims import Dim, Symbol
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, Variable, Variant
 from relay.lower.kernel import TensorSpec
 from relay.lower.sizes import Size
-from relay.program.builder import At, Builder
+from relay.program.builder import At, Builder, place_of
 from relay.program.program import (
     Branch,
     Jump,
@@ -51,7 +51,7 @@ def lower_sized(
 ) -> list[At]:
     """The results of a primitive function. With `only_shapes` the elements of its one argument are
     those of its one result. `places` are those of its operators in the source."""
-    builder.where = "" if span is None else str(span)
+    builder.where = place_of(span)
     call = _Call(builder, stages, args, builder.where, places, only_shapes)
     for variable in dynamic.variables:
         call.read(variable)

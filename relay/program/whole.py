@@ -30,7 +30,6 @@ from typing import Any
 
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
-from relay.check.infer import infer_module
 from relay.errors import AnySpan, Diagnostic, LowerError
 from relay.immutable import frozen
 from relay.ir import dims, expr
@@ -44,10 +43,10 @@ from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
 from relay.op.tensor.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
-from relay.program.builder import At, Builder, OpenBlock
-from relay.program.lower import KILL, place_of, require_own
+from relay.program.builder import At, Builder, OpenBlock, place_of
+from relay.program.lower import KILL, require_own
 from relay.program.matching import Part, Row, lower_match
-from relay.program.primitives import is_annotation, is_dynamic, types_of
+from relay.program.primitives import is_annotation, is_dynamic, primitive_of, types_of
 from relay.program.program import (
     MAIN,
     Branch,
@@ -207,8 +206,7 @@ class Body:
                 self.fitted(self.values[param], None, param.checked_type, param.span, what)
         result = self.result_type
         tree.run(self.tail(self.function.body, result))
-        where = "" if self.function.span is None else str(self.function.span)
-        names = self.function.result_names
+        where, names = place_of(self.function.span), self.function.result_names
         return self.builder.build(params, self.specs(result), where, names)
 
     @property
@@ -253,14 +251,12 @@ class Body:
         return register
 
     def dim(self, dim: dims.Dim, span: AnySpan | None) -> Register:
-        where = "" if span is None else str(span)
-        return scalar_code.emit_dim(self.builder, dim, self.sizes, where)
+        return scalar_code.emit_dim(self.builder, dim, self.sizes, place_of(span))
 
     def require(
         self, found: Register, expected: Register, message: str, span: AnySpan | None
     ) -> None:
-        where = "" if span is None else str(span)
-        self.builder.add(RequireEqual(found, expected, message, where))
+        self.builder.add(RequireEqual(found, expected, message, place_of(span)))
 
     def fitted(
         self, value: Any, known: Type | None, wanted: Type, span: AnySpan | None, what: str
@@ -552,9 +548,8 @@ class Body:
         assert isinstance(known, RequireAttrs)
         holds = scalar_code.operation(self.builder, "cast", (condition,), scalar_code.SIZE)
         yes = scalar_code.literal(self.builder, 1, scalar_code.SIZE)
-        where = "" if call.span is None else str(call.span)
         texts = (known.expected, known.shown, (found, bound))
-        self.builder.add(RequireEqual(holds, yes, known.message, where, *texts))
+        self.builder.add(RequireEqual(holds, yes, known.message, place_of(call.span), *texts))
         return data
 
     def arguments(self, call: Call) -> tuple[Register, ...]:
@@ -583,10 +578,7 @@ class Body:
 
     def operator(self, call: Call, op: expr.Op) -> Any:
         """A call of an operator that no pass put into a primitive function."""
-        params = tuple(Var("p", arg.checked_type) for arg in call.args)
-        function = expr.Function(params, Call(op, params, call.attrs)).with_attr("Primitive", 1)
-        function = infer_module(IRModule({"kernel": function}))["kernel"]
-        assert isinstance(function.body, Call)
+        function = primitive_of(op, [arg.checked_type for arg in call.args], call.attrs)
         return self.primitive(call, function, [self.atom(arg) for arg in call.args])
 
     def primitive(self, call: Call, function: expr.Function, args: Sequence[Any]) -> Any:
@@ -606,7 +598,7 @@ class Body:
             assert isinstance(spec, TensorSpec)
             return At(value.stage, value.stage.view(value.register, spec))
         lowered = self.stages.lower(function, given)
-        results = self.stages.steps(lowered, given, specs, self.builder, where=place_of(call))
+        results = self.stages.steps(lowered, given, specs, self.builder, where=place_of(call.span))
         return unflatten(self.specs(call.checked_type), results)
 
     def sized(
@@ -621,7 +613,7 @@ class Body:
             specs,
             call.span,
             only_shapes=only_reshapes(function) and not self.has_scalars(function, any),
-            places=[place_of(one) for one in calls_of(function)],
+            places=[place_of(one.span) for one in calls_of(function)],
         )
         value = unflatten(self.specs(call.checked_type), results)
         return self.fitted(value, None, call.checked_type, call.span, "a result")

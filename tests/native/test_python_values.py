@@ -25,7 +25,7 @@ from relay.native.python_values import (
     TENSOR,
     TUPLE,
 )
-from relay.target.llvm.executable.reading import python_table
+from relay.target.llvm.executable.encode_native import python_table
 
 ENTRY_TENSOR, ENTRY_DATA = layout.TENSOR, layout.DATA
 

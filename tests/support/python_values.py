@@ -5,7 +5,7 @@
 
 A constructor with a class becomes an instance of it; others stay as they are. The other way needs
 no function: wherever a value is wanted, Python's data is taken as the type there says
-(`relay.target.llvm.executable.words_in`).
+(`relay.target.llvm.executable.encode`).
 """
 
 from __future__ import annotations

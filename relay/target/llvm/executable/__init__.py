@@ -2,7 +2,8 @@
 
 whole_program.py      the executable; timing.py its kernels with a clock around them
 program_function.py   a function of a program: arguments in, one native call, results out
-words_in.py, words_leaves.py, message.py    Python's values as the words of a program
-reading.py            the same without a step in Python, for the values it knows
-words_out.py, results.py, kinds.py, style.py, block.py    words as values again
+encode.py             Python values as the words of a program (encode_leaves.py, message.py)
+encode_native.py      the same in native code, for plain values
+results.py            words as values again, the usual ones (kinds.py, style.py, block.py)
+decode.py             the same for all others
 """

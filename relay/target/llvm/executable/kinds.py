@@ -165,11 +165,7 @@ class Kinds:
             made.cases.append(Case(one, node, arrange(one.places).positions, flat))
             self._incomplete.append((made.cases[-1], one))
         TypeData(header, (), tuple(case.node for case in made.cases))  # gives them their tags
-        names = {one.name: one for one in kind.constructors}
-        if base == "List" and set(names) == {"Cons", "Nil"}:
-            fields = names["Cons"].fields
-            made.is_list = len(fields) == 2 and fields[1] == DataSpec(kind.name)
-        made.is_option = base == "Option" and set(names) == {"Some", "None"}
+        made.is_list, made.is_option = kind.is_list, kind.is_option
         return made
 
 

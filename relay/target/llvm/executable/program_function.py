@@ -5,7 +5,7 @@
 
 A call is one native call: what the arguments lead to is written down and becomes objects there, the
 function runs, and what its results lead to is written down again. Plain arguments are written down
-by native code (`reading.py`); where anything is unusual, all of them by Python (`words_in.py`),
+by native code (`encode_native.py`); where anything is unusual, all of them by Python (`encode.py`),
 which also says what is wrong. Contexts, with the memory of a
 call, wait in a pool; so calls may come from several threads at once, and each takes the context
 that was used last.
@@ -27,11 +27,11 @@ from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.native.python_values import GAVE_UP, HOLDS
 from relay.program.program import Function, Parameter, Program, Spec, flatten, unflatten
 from relay.target.llvm import abi
+from relay.target.llvm.executable.encode import Readers, take_apart
+from relay.target.llvm.executable.encode_native import Reading, reading_plan
 from relay.target.llvm.executable.message import Message, Mismatch, Read, refusal
-from relay.target.llvm.executable.reading import Reading, reading_plan
 from relay.target.llvm.executable.results import Results
 from relay.target.llvm.executable.style import VALUES, Style
-from relay.target.llvm.executable.words_in import Readers, take_apart
 from relay.target.llvm.program.words import is_object
 
 _MOST_KEPT: Final = 1 << 20  # words for entries that a frame keeps from call to call

@@ -19,6 +19,7 @@ from relay.native.call import ProgramContext
 from relay.native.export import CHAIN
 from relay.program.program import DataType, Spec, flatten, unflatten
 from relay.target.llvm.executable.block import Block
+from relay.target.llvm.executable.decode import Decoder, Free, copied, elements_of
 from relay.target.llvm.executable.kinds import (
     Case,
     DataKind,
@@ -29,7 +30,6 @@ from relay.target.llvm.executable.kinds import (
     Unpack,
 )
 from relay.target.llvm.executable.style import Style, collect
-from relay.target.llvm.executable.words_out import Free, Reading, copied, elements_of
 
 # A cell of the caller's, the number it went in as, and its type.
 Cell = tuple[RefValue, int, Spec]
@@ -114,7 +114,7 @@ class Results:
         kinds = [*self.objects, *(self.kinds[spec] for _, _, spec in cells)]
         known = {word: cell for word, (cell, _, _) in zip(roots[objects:], cells, strict=True)}
         pairs = list(zip(roots, kinds, strict=True))
-        return Reading(words[:used], elements, style, self.free).values(pairs, known)[:objects]
+        return Decoder(words[:used], elements, style, self.free).values(pairs, known)[:objects]
 
     def _tensors(self, words: np.ndarray, elements: np.ndarray, style: Style) -> list[Any]:
         """The entries of tensors one after the other: none of them is shared."""

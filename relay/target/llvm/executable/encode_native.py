@@ -1,4 +1,4 @@
-"""Plain arguments of Python's, read by native code (`relay.native.python_values`).
+"""Encode plain Python arguments in native code (`relay.native.python_values`).
 
     plan = reading_plan(structures, readers)         once for a function; None where it cannot work
     reading = Reading(plan, request, words)          the memory of one call at a time
@@ -6,8 +6,8 @@
     …
     reading.end()                                    after HOLDS, when the call is over
 
-Native code gives up where anything is unusual, and then the readers of `words_in` read it all. They
-find out what classes stand for; what they found, the plan learns from them.
+Native code gives up where anything is unusual, and then the readers of `encode.py` read it all. The
+plan learns from them what classes stand for.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from relay.lower.kernel import TensorSpec
 from relay.native import python_values as native
 from relay.native.call import program_runtime
 from relay.program.program import DataSpec, ScalarSpec, Spec, flatten
-from relay.target.llvm.executable.words_in import Case, Classes, Readers, is_list, is_option
-from relay.target.llvm.executable.words_leaves import UNKNOWN, integer_range
+from relay.target.llvm.executable.encode import Case, Classes, Readers
+from relay.target.llvm.executable.encode_leaves import UNKNOWN, integer_range
 
 _CLASSES_BESIDES: Final = 8  # places for classes, besides two for each constructor
 
@@ -256,11 +256,11 @@ class _Planner:
         words = 2 + max((len(case.structure) for case in cases.values()), default=0)
         most = 2 * len(cases) + _CLASSES_BESIDES
         classes = self.add(*[0] * (words * most))
-        self.kinds[spec] = _ClassTable(made, classes, words, most, is_option(kind), records)
+        self.kinds[spec] = _ClassTable(made, classes, words, most, kind.is_option, records)
         more: list[int | _Record] = [classes, 8 * words, 0, 0, 0, 0, 0]
-        if is_list(kind):
+        if kind.is_list:
             more[3:5] = [records["Cons"], cases["Nil"].word or 0]
-        elif is_option(kind):
+        elif kind.is_option:
             more[5:7] = [records["Some"], cases["None"].word or 0]
         self.records[made.number] += more
 

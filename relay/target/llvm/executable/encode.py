@@ -1,4 +1,4 @@
-"""Python's values as the words that a native program takes (`relay.native.exchange`).
+"""Encode Python values as the words that a native program takes (`relay.native.exchange`).
 
     42, np.ones(3), torch.ones(3), relay.nd.array(…)     scalars and tensors, read where they lie
     (a, b), [a, b]                                       tuples
@@ -7,8 +7,8 @@
                                                          name and as many fields (dataclasses)
     [a, b, c]                                            a List;   None or a value: an Option
 
-The types of the program say what is meant. What is shared stays shared. A reader is made once for a
-type, and knows all that can be known about its values before they come: a call has no time for it.
+The types of the program say what is meant. What is shared stays shared. A reader is made once per
+type, so that a call does no work that depends on the type alone.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from relay.program.program import (
     ScalarSpec,
     Spec,
 )
+from relay.target.llvm.executable.encode_leaves import scalar_reader, tensor_reader
 from relay.target.llvm.executable.message import INDEX, Message, Mismatch, Read, describe
-from relay.target.llvm.executable.words_leaves import scalar_reader, tensor_reader
 from relay.target.llvm.program.words import arrange
 
 # The fields of an object, in order.
@@ -230,35 +230,15 @@ def data_reader(kind: DataType, cases: Mapping[str, Case], classes: Classes, num
 
 def _other_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
     """Python's own values, where the data type has some."""
-    if is_list(kind):
+    if kind.is_list:
         return _list_reader(kind, cases, number)
-    if is_option(kind):
+    if kind.is_option:
         return _option_reader(cases)
 
     def refuse(value: Any, message: Message) -> int:
         raise Mismatch(_kind_text(kind), describe(value), _class_hint(type(value), cases))
 
     return refuse
-
-
-def is_list(kind: DataType) -> bool:
-    """Whether a list of Python's is a value of it."""
-    if not _is_made_by(kind, "List", {"Cons", "Nil"}):
-        return False
-    cons, nil = kind["Cons"], kind["Nil"]
-    return len(cons.fields) == 2 and cons.fields[1] == DataSpec(kind.name) and not nil.places
-
-
-def is_option(kind: DataType) -> bool:
-    """Whether None is a value of it, and what it has a constructor for."""
-    return _is_made_by(kind, "Option", {"Some", "None"})
-
-
-def _is_made_by(kind: DataType, name: str, constructors: set[str]) -> bool:
-    return (
-        kind.name.partition("[")[0] == name
-        and {made.name for made in kind.constructors} == constructors
-    )
 
 
 def _list_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:

@@ -1,4 +1,4 @@
-"""Scalars and tensors of Python's, as the words that a native program takes.
+"""Encode Python's scalars and tensors as the words that a native program takes.
 
 A scalar is the word itself. A tensor is an entry with its address and its sizes: elements are read
 where they lie, when they are dense and in order, and copied otherwise.

@@ -29,10 +29,10 @@ from relay.program.program import (
     flatten,
 )
 from relay.target.llvm.executable import reading
+from relay.target.llvm.executable.encode import Readers, take_apart
+from relay.target.llvm.executable.encode_native import Reading, reading_plan
 from relay.target.llvm.executable.message import INDEX, Message, Mismatch
-from relay.target.llvm.executable.reading import Reading, reading_plan
 from relay.target.llvm.executable.style import python_style
-from relay.target.llvm.executable.words_in import Readers, take_apart
 from relay.target.llvm.program.words import is_object
 from tests.target.llvm.executable.native_values import (
     FLOAT,

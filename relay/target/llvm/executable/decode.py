@@ -1,9 +1,8 @@
-"""The words a native program gives (`relay.native.exchange`), as values: in general.
+"""Decode the words that a native program returns (`relay.native.exchange`): the general case.
 
-What the words mean is said by the types of the program, from the results on downwards; so first
-every entry gets its type, then, children first, its value. A list of Python's is made when somebody
-wants it, because most lists of a program are only the rest of another. Nothing recurses but by the
-nesting of types.
+First every entry gets its type, from the types of the results downwards; then, children first, its
+value. A Python list is made on demand, because most lists of a program are the rest of another.
+Nothing recurses but by the nesting of types.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def copied(place: int, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     return made
 
 
-class Reading:
-    """One export being read: its words, and the elements of small tensors, where they lie."""
+class Decoder:
+    """One export being decoded: its words, and the elements of small tensors, where they lie."""
 
     def __init__(self, words: np.ndarray, elements: np.ndarray, style: Style, free: Free) -> None:
         self.numbers = words
