@@ -3,9 +3,9 @@
 Sizes are int64. Sums and products of sizes at run time must fit too, and a tensor takes fewer than
 2^62 bytes, where an extent of 0 counts as 1 (as in NumPy). Both are checked before anything is
 allocated (`relay.program.program.ComputeSize`, `AllocTensor`), and for every tensor that a kernel
-iterates over, materialized or not (`relay.lower.symbolic`). So index arithmetic in kernels cannot
-overflow: a position is less than the number of elements, and a rounded-up extent less than twice
-that.
+iterates over, materialized or not (`relay.lower.lower_dynamic`). So index arithmetic in kernels
+cannot overflow: a position is less than the number of elements, and a rounded-up extent less than
+twice that.
 """
 
 from __future__ import annotations

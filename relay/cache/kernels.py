@@ -61,7 +61,7 @@ class KernelCache:
         return self._get(Primitive(function, tuple(constant)))  # type: ignore[no-any-return]
 
     def lower_dynamic(self, function: Function, constant: Sequence[bool]) -> Dynamic:
-        """The same for a function with dynamic dimensions: `relay.lower.symbolic`."""
+        """The same for a function with dynamic dimensions: `relay.lower.lower_dynamic`."""
         return self._get(Primitive(function, tuple(constant), dynamic=True))  # type: ignore[no-any-return]
 
     def _get(self, wanted: Primitive) -> Any:

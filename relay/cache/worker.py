@@ -51,7 +51,7 @@ def make(wanted: Primitive, target: Target, options: Options, known: Objects = N
     """Lower a function and compile its kernels, but for those that are `known`."""
     lowered: Lowered | Dynamic
     if wanted.dynamic:
-        from relay.lower.symbolic import lower_dynamic  # cached kernels need no code generator
+        from relay.lower.lower_dynamic import lower_dynamic  # cached kernels need no code generator
 
         lowered = lower_dynamic(wanted.function, wanted.constant, target, options)
     else:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from relay import dtypes, nd
-from relay.errors import Diagnostic, EvaluationError, RelayError
+from relay.errors import EvaluationError, RelayError
 from relay.immutable import frozen
 
 # A result as the kind of array the caller works with.
@@ -66,7 +66,7 @@ def read(data: Any, wanted: TensorInfo) -> np.ndarray:
     except RelayError as error:
         hint = "inputs by name: exe(**inputs)" if isinstance(data, Mapping) else None
         message = f"input `{wanted.name}` is no tensor: {error}"
-        raise EvaluationError(Diagnostic(message, expected=str(wanted), hint=hint)) from None
+        raise EvaluationError.of(message, expected=str(wanted), hint=hint) from None
     if array.dtype != dtypes.to_numpy(wanted.dtype):
         raise _mismatch("element type", wanted, array, data)
     if array.shape != wanted.shape:
@@ -80,12 +80,10 @@ def writable(data: Any, wanted: TensorInfo) -> np.ndarray:
     """The caller's memory for a result, as an array: nothing is copied here."""
     array = nd.from_torch(data) if nd.is_torch(data) else data
     if type(array) is not np.ndarray or not array.flags.carray or not array.dtype.isnative:
-        raise EvaluationError(
-            Diagnostic(
-                f"output `{wanted.name}` cannot be written there",
-                expected="a NumPy array or a torch tensor, dense, in order and not read-only",
-                found=f"a {type(data).__name__}",
-            )
+        raise EvaluationError.of(
+            f"output `{wanted.name}` cannot be written there",
+            expected="a NumPy array or a torch tensor, dense, in order and not read-only",
+            found=f"a {type(data).__name__}",
         )
     if array.dtype != dtypes.to_numpy(wanted.dtype):
         raise _mismatch("element type", wanted, array, data)
@@ -101,13 +99,11 @@ def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray, data: Any) -> Ev
         "element type": nd.conversion(data, wanted.dtype),
         "shape": f"x.reshape({wanted.shape})" if same_size else None,
     }[what]
-    return EvaluationError(
-        Diagnostic(
-            f"`{wanted.name}` has another {what}",
-            expected=f"{wanted.dtype}[{', '.join(map(str, wanted.shape))}]",
-            found=found,
-            hint=hint,
-        )
+    return EvaluationError.of(
+        f"`{wanted.name}` has another {what}",
+        expected=f"{wanted.dtype}[{', '.join(map(str, wanted.shape))}]",
+        found=found,
+        hint=hint,
     )
 
 

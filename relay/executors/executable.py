@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.executors.bound import BoundFunction
 from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult, time_calls
@@ -120,7 +120,7 @@ class Executable(HasWeights, ABC):
         for name, data in named.items():
             if name not in names:
                 hint = did_you_mean(name, names) or f"there is {', '.join(names) or 'none'}"
-                raise EvaluationError(Diagnostic(f"there is no input `{name}`", hint=hint))
+                raise EvaluationError.of(f"there is no input `{name}`", hint=hint)
             if names.count(name) > 1:
                 raise refusal(f"several inputs are called `{name}`", "them by position")
             if names.index(name) in given:
@@ -211,4 +211,4 @@ def refusal(
 ) -> EvaluationError:
     """What a call or a change of weights is refused with."""
     seen = None if found is None else str(found)
-    return EvaluationError(Diagnostic(message, expected=str(expected), found=seen, hint=hint))
+    return EvaluationError.of(message, expected=str(expected), found=seen, hint=hint)

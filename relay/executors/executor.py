@@ -13,7 +13,7 @@ from typing import Any
 
 from relay import tree
 from relay.check.infer import infer_module
-from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.interpreter.values import Value, to_value, type_of
 from relay.ir.expr import Expr, Function, GlobalVar, Var, as_expr, bind
 from relay.ir.module import HasModule, IRModule
@@ -125,7 +125,7 @@ class PythonFunction:
         hint: str | None = None,
     ) -> EvaluationError:
         text = f"{message} in a call of `@{self.name}`"
-        return EvaluationError(Diagnostic(text, None, expected, found, hint))
+        return EvaluationError.of(text, None, expected, found, hint)
 
     def __repr__(self) -> str:
         return f"<Relay function @{self.name}({', '.join(p.name_hint for p in self.params)})>"
@@ -141,12 +141,10 @@ def _close(expr: Expr, binds: Mapping[Var, Any]) -> tuple[Function, Mapping[Var,
     free = free_vars(expr)
     for variable in free:
         if variable not in binds:
-            raise EvaluationError(
-                Diagnostic(
-                    f"variable `%{variable.name_hint}` has no value",
-                    variable.span,
-                    hint=f"give it one: binds={{{variable.name_hint}: …}}",
-                )
+            raise EvaluationError.of(
+                f"variable `%{variable.name_hint}` has no value",
+                variable.span,
+                hint=f"give it one: binds={{{variable.name_hint}: …}}",
             )
     # a variable without a type gets that of its value
     typed = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relay.errors import Diagnostic, RelayError, TargetError
+from relay.errors import RelayError, TargetError
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.program.program import MAIN, Program
@@ -35,10 +35,8 @@ def make_executable(
     if made is not None:
         return made
     if not program[MAIN].is_straight_line:
-        raise TargetError(
-            Diagnostic(
-                f"the target `{code.target}` gives no code for functions and branches",
-                hint="relay.vm.compile(mod, target) has them run by the virtual machine",
-            )
+        raise TargetError.of(
+            f"the target `{code.target}` gives no code for functions and branches",
+            hint="relay.vm.compile(mod, target) has them run by the virtual machine",
         )
     return StraightLineExecutable(*parts)

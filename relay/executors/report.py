@@ -44,7 +44,7 @@ class KernelInfo:
     name: str
     operators: tuple[str, ...]
     calls: int
-    bytes: int | None  # read and written by one call; None when sizes show at run time
+    bytes: int | None  # read and written by one call; None for dynamic dimensions
     flops: int | None  # of one call; None as well
     approximate: bool
 

@@ -68,7 +68,7 @@ class Weights:
         if constant is None or not constant.is_given:
             known = [c.name for c in self._program.constants if c.is_given]
             hint = did_you_mean(str(name), known)
-            raise EvaluationError(Diagnostic(f"there is no weight `{name}`", hint=hint))
+            raise EvaluationError.of(f"there is no weight `{name}`", hint=hint)
         spec = constant.spec
         return np.array(read(data, TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)))
 

@@ -1,4 +1,4 @@
-"""A primitive function over tensors whose sizes a run finds, as data.
+"""A lowered primitive function with dynamic dimensions, as data.
 
     fn (%x: Tensor[(?, 8), float32], %y: Tensor[(?, 8), float32]) { add(%x, %y) }
 
@@ -40,7 +40,7 @@ class ElementOf:
 
 @frozen
 class Variable:
-    """A size, and where a run finds it. Where there is a message, a negative one ends the run."""
+    """A dynamic dimension, and where it is read; with a message, a negative one ends the run."""
 
     name: str
     source: SizeOf | ElementOf

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
-from relay.errors import Diagnostic, LowerError
+from relay.errors import LowerError
 from relay.ir.expr import Call, Expr, Function, find_op
 from relay.ir.types import TensorType
 from relay.lower.kernel import (
@@ -52,12 +52,10 @@ def lower(
 def require_supported(function: Function, target: Target) -> None:
     """An error where the target cannot compute a primitive function."""
     if reason := target.refusal(function):
-        raise LowerError(
-            Diagnostic(
-                f"the target `{target}` cannot compute a part of the program: {reason}",
-                function.span,
-                found=function.astext(),
-            )
+        raise LowerError.of(
+            f"the target `{target}` cannot compute a part of the program: {reason}",
+            function.span,
+            found=function.astext(),
         )
 
 

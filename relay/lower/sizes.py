@@ -1,4 +1,4 @@
-"""Sizes that only a run knows, and what is computed from them.
+"""Dynamic dimensions, and what is computed from them.
 
     n = Size("n")
     (n + 7) // 8                                    a dimension, as those of types are
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relay import te, tree
-from relay.errors import Diagnostic, LowerError
+from relay.errors import LowerError
 from relay.extents import EXPECTED, is_size
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
@@ -174,7 +174,7 @@ def to_te(dim: Dim, variables: Mapping[str, te.Expr]) -> te.Expr:
     for step in steps:
         if step.op == "constant":
             if not is_size(int(step.value)):
-                raise LowerError(Diagnostic(f"a size would be {step.value}", expected=EXPECTED))
+                raise LowerError.of(f"a size would be {step.value}", expected=EXPECTED)
             made.append(te.index(int(step.value)))
         elif step.op == "size":
             made.append(variables[str(step.value)])

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from relay import te, tree
-from relay.errors import Diagnostic, LowerError
+from relay.errors import LowerError
 from relay.extents import has_room, too_large
 from relay.immutable import frozen
 from relay.ir.dims import Dim
@@ -194,4 +194,4 @@ def flatten(value: Value) -> list[te.Tensor]:
 
 def error_at(expr: Expr, message: str) -> LowerError:
     """What is wrong, at a place of the program."""
-    return LowerError(Diagnostic(message, expr.span))
+    return LowerError.of(message, expr.span)

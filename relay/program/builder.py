@@ -55,7 +55,7 @@ class Builder:
     registers: list[Spec] = field(default_factory=list)
     blocks: list[OpenBlock] = field(default_factory=lambda: [OpenBlock(0)])
     current: OpenBlock = field(init=False)
-    where: str = ""  # the place in the source of what is allocated now, for sizes of a run
+    where: str = ""  # the place in the source of what is allocated now, for dynamic dimensions
     loaded: dict[Register, str] = field(default_factory=dict)  # registers that are constants
     roots: dict[Register, Register] = field(default_factory=dict)  # of views: whose memory it is
 
@@ -96,7 +96,7 @@ class Builder:
         where: str = "",
     ) -> tuple[Register, ...]:
         """New registers, written by a kernel. `sizes` are those the kernel is given, `allocated`
-        those of each output that are known at run time only; `where` is the place in the source."""
+        those of the dynamic dimensions of each output; `where` is the place in the source."""
         registers = tuple(map(self.new, outputs))
         for position, register in enumerate(registers):
             if isinstance(outputs[position], TensorSpec):

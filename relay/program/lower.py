@@ -29,7 +29,7 @@ from typing import Any
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
 from relay.check.locate import locate
-from relay.errors import AnySpan, Diagnostic, DiagnosticError, LowerError
+from relay.errors import AnySpan, DiagnosticError, LowerError
 from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
@@ -294,14 +294,12 @@ def require_own(function: expr.Function, what: str) -> None:
     """Functions that others compile have no code here."""
     for mark in ("Compiler", "Extern"):
         if function.attrs.get(mark, "default") != "default":
-            raise LowerError(
-                Diagnostic(
-                    f"{what} is marked `{mark}`: another compiler knows what it is",
-                    function.span,
-                    found=f"{mark}={function.attrs[mark]!r}",
-                    hint="relay.transform.InlineCompilerFunctionsBoundTo takes functions back; "
-                    'relay.create_executor("debug") runs every program',
-                )
+            raise LowerError.of(
+                f"{what} is marked `{mark}`: another compiler knows what it is",
+                function.span,
+                found=f"{mark}={function.attrs[mark]!r}",
+                hint="relay.transform.InlineCompilerFunctionsBoundTo takes functions back; "
+                'relay.create_executor("debug") runs every program',
             )
 
 
@@ -347,10 +345,8 @@ class _Refusal(Exception):
         span: AnySpan | None = self.where.span
         for function in module.functions.values() if span is None else ():
             span = span or locate(self.where, function)
-        return DiagnosticError(
-            Diagnostic(
-                f"the graph executor runs straight-line code over tensors, and this is {self.what}",
-                span,
-                hint='relay.compile and relay.create_executor("debug") run every program',
-            )
+        return DiagnosticError.of(
+            f"the graph executor runs straight-line code over tensors, and this is {self.what}",
+            span,
+            hint='relay.compile and relay.create_executor("debug") run every program',
         )

@@ -148,9 +148,9 @@ def _switch(
         if name not in asked:
             continue
         rows = tuple(
-            specialised
+            specialized
             for row in table.rows
-            if (specialised := _with_fields(row, column, name, len(constructor.inputs)))
+            if (specialized := _with_fields(row, column, name, len(constructor.inputs)))
         )
         block = builder.open()
         cases.append((name, block.number))

@@ -43,7 +43,7 @@ class Primitive:
 
     function: Function
     constant: tuple[bool, ...]
-    dynamic: bool = False  # it has dynamic dimensions: `relay.lower.symbolic`
+    dynamic: bool = False  # it has dynamic dimensions: `relay.lower.lower_dynamic`
 
 
 def primitives(module: IRModule, *, whole: bool = False) -> list[Primitive]:
@@ -71,7 +71,7 @@ def primitive_of(op: Op, args: Sequence[Type], attrs: Any) -> Function:
 
 
 def is_dynamic(function: Function) -> bool:
-    """Whether sizes show at run time: in types, or because an operator looks at values."""
+    """Whether it has dynamic dimensions: in types, or because an operator looks at values."""
     return not all(map(is_tensors, types_of(function))) or any(
         map(looks_at_values, tree.postorder(function.body))
     )

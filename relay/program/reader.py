@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from relay import dtypes
-from relay.errors import Diagnostic, ParseError, SourceName, Span, did_you_mean
+from relay.errors import ParseError, SourceName, Span, did_you_mean
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.program.printer import NOTES, VERSION
 from relay.program.program import (
@@ -125,7 +125,7 @@ class _Reader:
         width = max(1, len(self.token))
         span = Span(self.source, line, line, column, column + width)
         found = f"`{self.token}`" if self.token else "the end of the text"
-        return ParseError(Diagnostic(message, span, found=found, hint=hint))
+        return ParseError.of(message, span, found=found, hint=hint)
 
     def error_at(self, position: int, message: str, hint: str | None = None) -> ParseError:
         """An error at a token that was read before."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from relay import tree
-from relay.errors import Diagnostic, LowerError
+from relay.errors import LowerError
 from relay.extents import EXPECTED, is_size
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr
@@ -162,7 +162,7 @@ def _emit_dim(
 
 def _size(builder: Builder, number: int) -> Register:
     if not is_size(number):
-        raise LowerError(Diagnostic(f"a size would be {number}", expected=EXPECTED))
+        raise LowerError.of(f"a size would be {number}", expected=EXPECTED)
     return literal(builder, number, SIZE)
 
 

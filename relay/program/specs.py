@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relay import tree
-from relay.errors import AnySpan, Diagnostic, LowerError
+from relay.errors import AnySpan, LowerError
 from relay.ir.adt import TypeData
 from relay.ir.dims import Dim
 from relay.ir.module import IRModule
@@ -113,16 +113,14 @@ class Specs:
                 for part in ty.args if isinstance(ty, TypeCall) else ():
                     args.append((yield self._spec(part, inside=True)))
                 return self._data(ty, args)
-        raise LowerError(Diagnostic(f"a value of type {ty} cannot be in a compiled program"))
+        raise LowerError.of(f"a value of type {ty} cannot be in a compiled program")
 
     def _data(self, ty: Type, args: list[Any]) -> DataSpec:
         definition = definition_of(ty, self.module)
         if definition.extern:
-            raise LowerError(
-                Diagnostic(
-                    f"type `{ty}` is defined elsewhere: a compiled program cannot hold it",
-                    definition.span,
-                )
+            raise LowerError.of(
+                f"type `{ty}` is defined elsewhere: a compiled program cannot hold it",
+                definition.span,
             )
         name = definition.header.name_hint
         if args:
@@ -136,13 +134,11 @@ class Specs:
 def require_axes(ty: TensorType, span: AnySpan | None = None) -> None:
     """Refuse tensors that could not be handed over: NumPy has no arrays of so many axes."""
     if len(ty.shape) > MOST_AXES:
-        raise LowerError(
-            Diagnostic(
-                "a tensor has too many axes to be in a compiled program",
-                span,
-                expected=f"at most {MOST_AXES}",
-                found=f"{len(ty.shape)} axes",
-            )
+        raise LowerError.of(
+            "a tensor has too many axes to be in a compiled program",
+            span,
+            expected=f"at most {MOST_AXES}",
+            found=f"{len(ty.shape)} axes",
         )
 
 

@@ -44,7 +44,7 @@ class Lowering(Protocol):
         """For a function over known sizes."""
 
     def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
-        """For a function over sizes that show at run time."""
+        """For a function with dynamic dimensions."""
 
 
 @dataclass(eq=False)
@@ -136,7 +136,7 @@ class Stages:
     ) -> list[At]:
         """Append the steps of a primitive function; what they result in.
 
-        Where sizes show at run time, `sizes` are those that kernels ask for, and `extents` for each
+        For dynamic dimensions, `sizes` are those that kernels ask for, and `extents` for each
         result those of its sizes that are no numbers. `where` is the place in the source.
         """
         places: dict[Place, At] = {Param(i): arg for i, arg in enumerate(args)}
@@ -181,7 +181,7 @@ class Stages:
         return self.lowering.lower(function, self.constant_flags(args))
 
     def lower_dynamic(self, function: expr.Function, args: Sequence[At]) -> Dynamic:
-        """The same for a function over sizes that show at run time."""
+        """The same for a function with dynamic dimensions."""
         return self.lowering.lower_dynamic(function, self.constant_flags(args))
 
     def constant_flags(self, args: Sequence[At]) -> tuple[bool, ...]:

@@ -57,7 +57,7 @@ def is_tensors(ty: Type) -> bool:
 
 
 def _is_open(node: object) -> bool:
-    """Whether something is computed whose size shows at run time only."""
+    """Whether something with dynamic dimensions is computed."""
     if not isinstance(node, expr.Call | expr.TupleGetItem | expr.Tuple):
         return False
     ty = node.checked_type

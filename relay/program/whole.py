@@ -30,7 +30,7 @@ from typing import Any
 
 from relay import tree
 from relay.analysis.reshapes import only_reshapes
-from relay.errors import AnySpan, Diagnostic, LowerError
+from relay.errors import AnySpan, LowerError
 from relay.immutable import frozen
 from relay.ir import dims, expr
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
@@ -44,6 +44,7 @@ from relay.op.opdef import OpDef
 from relay.op.tensor.require import REQUIRE, RequireAttrs
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock, place_of
+from relay.program.dynamic import emit_dynamic
 from relay.program.lower import KILL, require_own
 from relay.program.matching import Part, Row, lower_match
 from relay.program.primitives import is_annotation, is_dynamic, primitive_of, types_of
@@ -77,7 +78,6 @@ from relay.program.program import (
     flatten,
     unflatten,
 )
-from relay.program.sized import lower_sized
 from relay.program.specs import Specs, structure
 from relay.program.stages import Lowering, Stages
 from relay.tree import Steps
@@ -144,14 +144,12 @@ class Whole:
 def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
     """What Python and a program hand each other is data."""
     if any(isinstance(leaf, FuncType) for leaf in flatten(structure(ty))):
-        raise LowerError(
-            Diagnostic(
-                f"{what} of `@main` is a function: native code takes and gives data",
-                span,
-                expected="tensors, tuples and values of data types",
-                found=str(ty),
-                hint='relay.create_executor("debug") runs every program',
-            )
+        raise LowerError.of(
+            f"{what} of `@main` is a function: native code takes and gives data",
+            span,
+            expected="tensors, tuples and values of data types",
+            found=str(ty),
+            hint='relay.create_executor("debug") runs every program',
         )
 
 
@@ -584,10 +582,10 @@ class Body:
     def primitive(self, call: Call, function: expr.Function, args: Sequence[Any]) -> Any:
         given = flatten(tuple(args))
         if not all(isinstance(one, At) for one in given):
-            raise LowerError(Diagnostic("a kernel over functions", call.span))
+            raise LowerError.of("a kernel over functions", call.span)
         specs = self.specs.flat(call.checked_type)
         if is_dynamic(function):
-            return self.sized(call, function, given, specs)
+            return self.dynamic(call, function, given, specs)
         if self.has_scalars(function, all):
             computed = to_compute(function)
             if scalar_code.is_scalar(computed):
@@ -601,11 +599,11 @@ class Body:
         results = self.stages.steps(lowered, given, specs, self.builder, where=place_of(call.span))
         return unflatten(self.specs(call.checked_type), results)
 
-    def sized(
+    def dynamic(
         self, call: Call, function: expr.Function, given: Sequence[At], specs: Sequence[Spec]
     ) -> Any:
-        """A call of a primitive function over sizes that show at run time."""
-        results = lower_sized(
+        """A call of a primitive function with dynamic dimensions."""
+        results = emit_dynamic(
             self.builder,
             self.stages,
             self.stages.lower_dynamic(function, given),

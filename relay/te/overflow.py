@@ -3,7 +3,7 @@
     overflow(n * m + k)     0 if neither operation overflows, otherwise one of the operands
 
 Arithmetic in kernels wraps, but sizes computed from values must not: the kernel that computes them
-also computes this check (`relay.lower.symbolic`). The unused side of a `select` may overflow.
+also computes this check (`relay.lower.lower_dynamic`). The unused side of a `select` may overflow.
 """
 
 from __future__ import annotations

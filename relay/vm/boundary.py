@@ -303,8 +303,8 @@ def arranged(
 
     def wrong(message: str) -> EvaluationError:
         listed = ", ".join(f"`{name}`" for name in names) or "none"
-        return EvaluationError(
-            Diagnostic(f"{message} in a call of `@{function}`", expected=f"arguments for {listed}")
+        return EvaluationError.of(
+            f"{message} in a call of `@{function}`", expected=f"arguments for {listed}"
         )
 
     if len(args) > len(names):

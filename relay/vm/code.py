@@ -20,7 +20,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, SourceName, Span, with_value
+from relay.errors import EvaluationError, SourceName, Span, with_value
 from relay.executors.arrays import address
 from relay.executors.memory import typed
 from relay.extents import EXPECTED, filled, has_room, is_size, size_text, tensor_text
@@ -322,7 +322,7 @@ class _Translator:
         text = instruction_text(instruction, self.function)
         found = f"`{text}` in function `@{self.function.name}`"
         where = getattr(instruction, "where", "") or self.function.where
-        return EvaluationError(Diagnostic(message, text_span(where), expected, found))
+        return EvaluationError.of(message, text_span(where), expected, found)
 
 
 def text_span(where: str) -> Span | None:
@@ -361,7 +361,7 @@ def _compute_size(instruction: isa.ComputeSize) -> Step:
         if not is_size(found):
             text = filled(size_text(op), numbers)
             where = text_span(instruction.where)
-            raise EvaluationError(Diagnostic(text, where, expected=EXPECTED))
+            raise EvaluationError.of(text, where, expected=EXPECTED)
         registers[instruction.output] = np.int64(found)
 
     return step
@@ -373,13 +373,11 @@ def _require(instruction: isa.RequireEqual) -> Step:
     def step(registers: Registers, _: Run) -> None:
         if registers[left] != registers[right]:
             found, expected = (registers[one] for one in instruction.details)
-            raise EvaluationError(
-                Diagnostic(
-                    instruction.message,
-                    text_span(instruction.where),
-                    expected=with_value(instruction.expected, expected),
-                    found=with_value(instruction.found, found),
-                )
+            raise EvaluationError.of(
+                instruction.message,
+                text_span(instruction.where),
+                expected=with_value(instruction.expected, expected),
+                found=with_value(instruction.found, found),
             )
 
     return step
@@ -387,7 +385,7 @@ def _require(instruction: isa.RequireEqual) -> Step:
 
 def _fail(instruction: isa.Fail) -> Step:
     def step(registers: Registers, run: Run) -> None:
-        raise EvaluationError(Diagnostic(instruction.message, text_span(instruction.where)))
+        raise EvaluationError.of(instruction.message, text_span(instruction.where))
 
     return step
 

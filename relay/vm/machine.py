@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.program.program import Program, Register
 from relay.target.loaded import Loaded
 from relay.vm.code import Enter, Registers, Run, ThreadedCode, Watch, text_span, translate
@@ -49,10 +49,8 @@ class Machine:
         except MemoryError:
             deep = len(waiting)
             waiting.clear()
-            raise EvaluationError(
-                Diagnostic(
-                    f"there is no memory left, {deep} calls deep", text_span(code.function.where)
-                )
+            raise EvaluationError.of(
+                f"there is no memory left, {deep} calls deep", text_span(code.function.where)
             ) from None
 
     def _steps(
@@ -92,11 +90,9 @@ class Machine:
 
 
 def _too_deep(code: ThreadedCode, limit: int) -> EvaluationError:
-    return EvaluationError(
-        Diagnostic(
-            f"`@{code.function.name}` recurses deeper than its stack",
-            text_span(code.function.where),
-            found=f"a stack of {limit} calls",
-            hint="VirtualMachine(…, depth=calls) gives it more, None as many as memory holds",
-        )
+    return EvaluationError.of(
+        f"`@{code.function.name}` recurses deeper than its stack",
+        text_span(code.function.where),
+        found=f"a stack of {limit} calls",
+        hint="VirtualMachine(…, depth=calls) gives it more, None as many as memory holds",
     )

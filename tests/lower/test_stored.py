@@ -6,7 +6,7 @@ import pytest
 
 from relay.lower import stored
 from relay.lower.lower import lower
-from relay.lower.symbolic import lower_dynamic
+from relay.lower.lower_dynamic import lower_dynamic
 from relay.parser import parse
 from relay.target.target import Target
 

@@ -24,7 +24,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Function, Var
 from relay.ir.types import ShapeVar, TensorType, TupleType, Type
 from relay.lower.kernel import Options
-from relay.lower.symbolic import lower_dynamic
+from relay.lower.lower_dynamic import lower_dynamic
 from relay.op.opdef import OpDef, Sample, Tensor, get
 from relay.op.shapes import value_type
 from relay.target.target import Target

@@ -15,7 +15,7 @@ from relay.check.infer import infer_expr
 from relay.errors import EvaluationError, RelayError, TypeCheckError
 from relay.ir.expr import Function, Var
 from relay.ir.types import ShapeVar, TensorType
-from relay.lower.symbolic import lower_dynamic
+from relay.lower.lower_dynamic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.target import Target
 from tests.frontend.onnx.judge import model, runtime

@@ -9,7 +9,7 @@ from relay.check.infer import infer_expr
 from relay.errors import RelayError, TypeCheckError
 from relay.interpreter.evaluate import evaluate
 from relay.ir.expr import Call, Var
-from relay.lower.symbolic import lower_dynamic
+from relay.lower.lower_dynamic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.target import Target
 from tests.support.dynamic_kernels import DynamicFunction

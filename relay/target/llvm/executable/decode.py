@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.executors.arrays import address
 from relay.interpreter.values import ConstructorValue, RefValue
 from relay.native import layout
@@ -82,11 +82,9 @@ class Decoder:
                 made[index] = cell
                 cells.append((cell, words[offset + 4 : offset + 4 + words[offset + 2]], kind))
             else:
-                raise EvaluationError(
-                    Diagnostic(
-                        "the result holds a function, which cannot leave a compiled program",
-                        expected="tensors and data",
-                    )
+                raise EvaluationError.of(
+                    "the result holds a function, which cannot leave a compiled program",
+                    expected="tensors and data",
                 )
         for cell, row, kind in cells:
             parts = self._parts(row, kind.contents, kind.positions)

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
 from relay.nd import NDArray
 from relay.program.program import ReferenceSpec
@@ -93,8 +93,8 @@ class Mismatch(Exception):
 def refusal(error: Mismatch, name: str) -> EvaluationError:
     """What is wrong with an argument, for whoever gave it."""
     where = ", ".join([f"argument `{name}`", *reversed(error.places)])
-    return EvaluationError(
-        Diagnostic(f"wrong value in {where}", None, error.expected, error.found, error.hint)
+    return EvaluationError.of(
+        f"wrong value in {where}", None, error.expected, error.found, error.hint
     )
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct, pack_into
 from typing import Any, Final
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.immutable import frozen
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
@@ -48,7 +48,7 @@ def plain_failure(status: int, context: ProgramContext) -> Exception:
         layout.TOO_LARGE: "a tensor would be too large",
         layout.STACK_OVERFLOW: "the program recurses deeper than its stack",
     }
-    return EvaluationError(Diagnostic(meaning.get(status, f"the program failed: status {status}")))
+    return EvaluationError.of(meaning.get(status, f"the program failed: status {status}"))
 
 
 @frozen

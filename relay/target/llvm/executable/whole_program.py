@@ -1,4 +1,4 @@
-"""An executable of a whole program: functions, branches, data and sizes that show at run time.
+"""An executable of a whole program: functions, branches, data and dynamic dimensions.
 
     exe = relay.compile(tree_lstm, params)
     state = exe(Rose(x, [Rose(y, []), Rose(z, [])]))
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.errors import VALUE, Diagnostic, EvaluationError, RelayError, with_value
+from relay.errors import VALUE, EvaluationError, RelayError, with_value
 from relay.executors.arrays import plain, wrapper
 from relay.executors.bound import Constants
 from relay.executors.executable import Code, Executable, expect_positive
@@ -149,41 +149,35 @@ class WholeProgramExecutable(Executable):
             return kernel_failure(status, context, kernel, site.where)
         if status == layout.STACK_OVERFLOW:
             function = (site.message if site is not None else "") or "the program"
-            return EvaluationError(
-                Diagnostic(
-                    f"{function} recurses deeper than its stack{where}",
-                    found=f"a stack of {context[layout.STACK_SIZE] >> 20} MB",
-                    hint="relay.compile(…, stack=bytes) gives it more",
-                )
+            return EvaluationError.of(
+                f"{function} recurses deeper than its stack{where}",
+                found=f"a stack of {context[layout.STACK_SIZE] >> 20} MB",
+                hint="relay.compile(…, stack=bytes) gives it more",
             )
         if status == abi.OUT_OF_MEMORY:
             used = f"{context.heap_bytes >> 20} MB in use"
             if site is not None and site.found != VALUE:  # where it is known how much was wanted
                 used = f"{with_value(site.found, context.details[0])}, {used}"
-            return EvaluationError(
-                Diagnostic(
-                    f"out of memory{where}",
-                    found=used,
-                    hint="relay.compile(…, memory=bytes) sets the limit",
-                )
+            return EvaluationError.of(
+                f"out of memory{where}",
+                found=used,
+                hint="relay.compile(…, memory=bytes) sets the limit",
             )
         if status == layout.TOO_LARGE and site is not None:
             places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
             text = filled(site.message, [context[place] for place in places])
-            return EvaluationError(Diagnostic(f"{text}{where}", expected=EXPECTED))
+            return EvaluationError.of(f"{text}{where}", expected=EXPECTED)
         if status == layout.UNEQUAL and site is not None:
             found, expected, _ = context.details
-            return EvaluationError(
-                Diagnostic(
-                    f"{site.message}{where}",
-                    expected=with_value(site.expected, expected),
-                    found=with_value(site.found, found),
-                )
+            return EvaluationError.of(
+                f"{site.message}{where}",
+                expected=with_value(site.expected, expected),
+                found=with_value(site.found, found),
             )
         if site is not None and status == layout.FAILED:
-            return EvaluationError(Diagnostic(f"{site.message}{where}"))
+            return EvaluationError.of(f"{site.message}{where}")
         meaning = "interrupted" if status == abi.INTERRUPTED else f"status {status}"
-        return EvaluationError(Diagnostic(f"the program ended early: {meaning}{where}"))
+        return EvaluationError.of(f"the program ended early: {meaning}{where}")
 
     # --- looking at it
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from relay.ir.expr import Call
 from relay.lower.kernel import Lowered, Options
 from relay.lower.lower import lower
-from relay.lower.symbolic import lower_dynamic
+from relay.lower.lower_dynamic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.llvm.compile import assembly
 from relay.target.llvm.schedules.integers import instructions

@@ -12,8 +12,8 @@ from relay.errors import EvaluationError
 from relay.ir.expr import Function
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, SizeOf, Variable
 from relay.lower.kernel import TensorSpec
+from relay.lower.lower_dynamic import lower_dynamic
 from relay.lower.sizes import Size
-from relay.lower.symbolic import lower_dynamic
 from relay.parser import parse
 from tests.support.dynamic_kernels import DynamicFunction
 from tests.support.kernels import Memory

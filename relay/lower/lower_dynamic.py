@@ -1,4 +1,4 @@
-"""A primitive function over sizes that a run finds: kernels for all of them.
+"""Kernels of a primitive function with dynamic dimensions: one set for all sizes.
 
 Every size of a parameter that is no number becomes a variable; the type relations of the operators,
 asked again, give the sizes of results as dimensions over the variables. What a relation wants equal
@@ -24,7 +24,7 @@ from itertools import chain
 from typing import Any
 
 from relay import dtypes, te, tree
-from relay.errors import VALUE, Diagnostic, DiagnosticError, LowerError
+from relay.errors import VALUE, DiagnosticError, LowerError
 from relay.extents import EXPECTED, TENSOR_BYTES
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
@@ -60,7 +60,7 @@ LENGTH: Interval = (0, TENSOR_BYTES - 1)  # what a size can be
 def lower_dynamic(
     function: Function, constant: Sequence[bool], target: Target, options: Options | None = None
 ) -> Dynamic:
-    """The kernels of a primitive function whose types leave sizes open.
+    """The kernels of a primitive function with dynamic dimensions.
 
     `constant[i]`: flattened parameter i never changes.
     """
@@ -255,13 +255,13 @@ def _regrouped(ty: Type, tensors: Any) -> Type:
 # --- inference ----------------------------------------------------------------------------------
 
 
-def _inferred(function: Function, params: _Params, together: bool) -> _Symbolic:
+def _inferred(function: Function, params: _Params, together: bool) -> _DynamicShapes:
     """The shapes and tensors of a function, once nothing more is found to be equal."""
     bound: dict[Symbol, Dim] = {}
     kept: list[Requirement] = []
     conditions: list[tuple[Dim, Dim]] = []
     while True:
-        shapes = _Symbolic(params, bound, together)
+        shapes = _DynamicShapes(params, bound, together)
         shapes.computed = to_compute(function, shapes)
         if not shapes.learnt:
             break
@@ -289,7 +289,7 @@ class _Finding:
     required: list[Requirement] = field(default_factory=list)
 
 
-class _Symbolic(Shapes):
+class _DynamicShapes(Shapes):
     """The sizes of one way to read a function: operands that may be stretched are equal
     (`together`), or anything."""
 
@@ -378,7 +378,7 @@ class _Symbolic(Shapes):
 
         found = from_te(extent, leaf)
         if found is None:
-            raise LowerError(Diagnostic(f"`{extent!r}` is no size"))
+            raise LowerError.of(f"`{extent!r}` is no size")
         return found
 
     # --- what must hold
@@ -649,9 +649,9 @@ class _Symbolic(Shapes):
 
 @dataclass(slots=True)
 class _Site(Site):
-    """One use of an operator, over sizes that a run finds."""
+    """One use of an operator over dynamic dimensions."""
 
-    shapes: _Symbolic = field(kw_only=True)
+    shapes: _DynamicShapes = field(kw_only=True)
     op: OpDef = field(kw_only=True)
 
     def require_equal(self, a: Dim, b: Dim, what: str) -> Dim:

@@ -1,4 +1,4 @@
-"""Primitive functions over sizes that show at run time, as instructions.
+"""Calls of primitive functions with dynamic dimensions, as instructions.
 
     add(%x: Tensor[(?, 8), float32], %y: Tensor[(?, 8), float32])
     ->
@@ -38,7 +38,7 @@ from relay.program.specs import UNKNOWN
 from relay.program.stages import Stages
 
 
-def lower_sized(
+def emit_dynamic(
     builder: Builder,
     stages: Stages,
     dynamic: Dynamic,
