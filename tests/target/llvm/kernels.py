@@ -10,7 +10,7 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, TensorSpec
-from relay.lower.lower import lower_computed, machine
+from relay.lower.lower import lower_computed
 from relay.lower.to_compute import Computed
 from relay.target.kernel import KernelCode
 from relay.target.llvm.codegen import generate
@@ -62,7 +62,7 @@ def code_of(
     sizes: Sequence[Var] = (),
 ) -> KernelCode:
     """The code of loops, in instructions of the target."""
-    body: Statement = legalize(loops.body, machine(target))
+    body: Statement = legalize(loops.body, target.facts)
     if tidied:
         body = tidy(body, dict.fromkeys(sizes, (0, None)))
     ready = Loops(loops.inputs, loops.outputs, body)
