@@ -28,7 +28,7 @@ from relay.program.program import (
     ScalarSpec,
     flatten,
 )
-from relay.target.llvm.executable import reading
+from relay.target.llvm.executable import encode_native
 from relay.target.llvm.executable.encode import Readers, take_apart
 from relay.target.llvm.executable.encode_native import Reading, reading_plan
 from relay.target.llvm.executable.message import INDEX, Message, Mismatch
@@ -277,7 +277,7 @@ class Maker:
         if dtype == "bool":
             return chance.random() < 0.5
         if dtypes.is_integer(dtype):
-            low, high = reading.integer_range(dtype)
+            low, high = encode_native.integer_range(dtype)
             return chance.randint(low, min(high, 2**63 - 1))
         special = [float("nan"), float("inf"), -0.0, 1e300, -1e-310, 7, -(2**62) - 1]
         return chance.choice([chance.gauss(0, 1e3), chance.choice(special)])
