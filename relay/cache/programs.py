@@ -1,4 +1,4 @@
-"""Programs that were compiled before: found on disk by the model they were made of.
+"""Compiled straight-line programs by the model they are compiled from.
 
 `relay.cache.kernels` spares making kernels, once passes have found out which. Most of the time that
 is left goes into these passes; so what comes of them is kept too, the program and the code of its
@@ -58,7 +58,7 @@ class ProgramCache:
         self.options = tuple(options)
 
     def key(self, module: IRModule, weights: Mapping[str, nd.NDArray]) -> str | None:
-        """The name of what a model is compiled to; None where it is not kept."""
+        """The key of a model; None where its program is not cached."""
         context = PassContext.current()
         watched = (
             context.instruments or context.config or context.disabled_pass or context.required_pass
@@ -91,7 +91,7 @@ class ProgramCache:
 
 
 def _constant_bytes(module: IRModule) -> int:
-    """How much the constants of a model take."""
+    """The size of a model's constants in bytes."""
     roots: list[Syntax] = list(module.functions.values())
     nodes = (node for root in roots for node in tree.postorder(root))
     return sum(node.data.array.nbytes for node in nodes if isinstance(node, Constant))

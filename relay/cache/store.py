@@ -169,7 +169,7 @@ class Cache:
                 self._size = self._evict(folder)
 
     def _evict(self, folder: Path) -> int:
-        """Remove what was not used for longest, if there is too much; the size afterwards."""
+        """Remove the least recently used entries above the limit; the size afterwards."""
         found = sorted(_entries(folder), key=lambda entry: entry[1].st_mtime)
         total = sum(info.st_size for _, info in found)
         if total <= self.limit:
@@ -245,7 +245,7 @@ def _digest(key: str, data: bytes) -> bytes:
 
 
 def _write(place: Path, content: bytes) -> None:
-    """Write a file that is there completely or not at all."""
+    """Write a file atomically."""
     descriptor, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=place.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

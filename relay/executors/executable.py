@@ -200,7 +200,7 @@ class Executable(HasWeights, ABC):
 
 
 def expect_positive(**counts: int) -> None:
-    """An error for a number of times that is none."""
+    """Refuse counts that are not positive."""
     for name, count in counts.items():
         if not isinstance(count, int) or count < 1:
             raise RelayError(f"`{name}` is a number from 1 on, found {count!r}")
@@ -209,6 +209,6 @@ def expect_positive(**counts: int) -> None:
 def refusal(
     message: str, expected: object, found: object = None, hint: str | None = None
 ) -> EvaluationError:
-    """What a call or a change of weights is refused with."""
+    """The error for a call or a change of weights."""
     seen = None if found is None else str(found)
     return EvaluationError.of(message, expected=str(expected), found=seen, hint=hint)

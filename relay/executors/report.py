@@ -100,7 +100,7 @@ class StepTime:
     seconds: float
 
     def rate(self, amount: int | None) -> str:
-        """So much of something a call, in billions a second; nothing where it is not known."""
+        """A rate in billions per second, given the amount per call; empty where it is not known."""
         if amount is None or not self.seconds:
             return ""
         return f"{amount * self.kernel.calls / self.seconds / 1e9:.1f}"

@@ -24,7 +24,7 @@ from relay.lower.kernel import Lowered, Step
 
 @frozen
 class SizeOf:
-    """How long a parameter is along an axis."""
+    """The size of a parameter along an axis."""
 
     param: int  # those of tuples are counted one by one
     axis: int
@@ -49,7 +49,7 @@ class Variable:
 
 @frozen
 class Requirement:
-    """Two dimensions that are equal, or the run ends with the message.
+    """Two dimensions that must be equal; otherwise the run ends with the message.
 
     The texts show what was found and what was expected, in this order, of `shown`, as those of
     `relay.program.program.RequireEqual` do; without any these are the two dimensions."""
@@ -103,7 +103,7 @@ class Dynamic:
 
     @property
     def steps(self) -> Iterator[Step]:
-        """Those of all searches and variants."""
+        """The steps of all searches and variants."""
         for search in self.searches:
             yield from search.lowered.steps
         for variant in self.variants:

@@ -1,4 +1,4 @@
-"""What lowering gives for one primitive function: kernels, and the steps that call them.
+"""A lowered primitive function: kernels, and the steps that call them.
 
 A primitive function is mostly one step. What depends on nothing but constants (a weight laid out
 for the micro-kernel that reads it) is a step of its own, marked `constant`: whoever runs the
@@ -17,7 +17,7 @@ from relay.target.kernel import TensorSpec as TensorSpec
 
 @frozen
 class Options:
-    """How kernels are made."""
+    """Options of code generation."""
 
     checked: bool = False  # check every index, and report the first that is out of range
     threads: bool = True  # loops may be spread over threads

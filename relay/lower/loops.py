@@ -43,7 +43,7 @@ def loops_of(
 def _used(
     sizes: Sequence[Extent], body: Statement, buffers: Sequence[Buffer]
 ) -> tuple[Extent, ...]:
-    """The sizes that a kernel looks at, in their order."""
+    """The dynamic sizes that a kernel reads, in their order."""
     found: set[Var] = set()
 
     def look(expr: Expr) -> Expr:

@@ -125,7 +125,7 @@ def lower_computed(
 
 
 def _distinct_outputs(computed: Computed) -> list[Tensor]:
-    """Each result a tensor of its own, computed and not merely handed on."""
+    """The outputs, each a distinct computed tensor: inputs and duplicates are copied."""
     outputs: list[Tensor] = []
     seen = {id(tensor) for tensor in computed.inputs}
     for tensor in computed.outputs:
@@ -184,7 +184,7 @@ _NAME = "relay.kernel"
 
 
 def _is_approximate(operator: str) -> bool:
-    """Whether an operator says so; tensors may come from elsewhere too, under any name."""
+    """Whether an operator is an approximation of another."""
     op = find_op(operator)
     return isinstance(op, OpDef) and op.approximates is not None
 

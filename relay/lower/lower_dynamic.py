@@ -104,7 +104,7 @@ def lower_dynamic(
 
 
 class _Params:
-    """The parameters of a function with a variable for every size that is no number."""
+    """The parameters of a function, with a variable for every dynamic dimension."""
 
     def __init__(self, function: Function) -> None:
         self.types: dict[Var, Type] = {}
@@ -158,13 +158,13 @@ class _Params:
         return size if isinstance(dim, dims.Any) else dim
 
     def fresh(self, name: str) -> Size:
-        """A size of a name that no other has; the same for the same wish, unless it was kept."""
+        """A size with an unused name; the same again until that name is taken."""
         while name in self._names:
             name += "_"
         return Size(name)
 
     def _solve(self, axes: list[tuple[Dim, Size, str]]) -> None:
-        """Names that stand nowhere alone, from the sizes they are part of; the others must fit."""
+        """Solve for symbols that occur in expressions only; require the other sizes to agree."""
         open_ = list(axes)
         while solved := [one for one in open_ if self._tells(*one[:2])]:
             open_ = [one for one in open_ if one not in solved]
@@ -177,7 +177,7 @@ class _Params:
                 self.required.append(Requirement(size, known, message))
 
     def _tells(self, dim: Dim, size: Size) -> bool:
-        """Whether a size says what a name is: the only one in the dimension it is."""
+        """Solve a dimension for its only unknown symbol, if it is linear; whether that worked."""
         known = self._settled(dim)
         match list(_unknown(known)):
             case [symbol] if (parts := dims.linear_in(known, symbol)) is not None:
@@ -194,12 +194,12 @@ class _Params:
 
 
 def _unknown(dim: Dim) -> set[Symbol]:
-    """The names in a dimension that are no sizes yet."""
+    """The symbols of a dimension that are not solved for yet."""
     return {symbol for symbol in dims.atoms(dim) if not isinstance(symbol, Size)}
 
 
 def _word(symbol: Symbol) -> str:
-    """The name of a symbol as text has it: a process that reads the text makes the same of it."""
+    """The name of a symbol in the text form, so that other processes choose the same name."""
     return as_word(str(symbol), "n")
 
 
@@ -238,7 +238,7 @@ def _symbols(ty: Type) -> set[Symbol]:
 
 
 def _regrouped(ty: Type, tensors: Any) -> Type:
-    """The tensors in tuples as those of `ty`."""
+    """Tensors in tuples nested as in `ty`."""
 
     def walk(part: Type) -> tree.Steps[Type]:
         if not isinstance(part, TupleType):
@@ -256,7 +256,7 @@ def _regrouped(ty: Type, tensors: Any) -> Type:
 
 
 def _inferred(function: Function, params: _Params, together: bool) -> _DynamicShapes:
-    """The shapes and tensors of a function, once nothing more is found to be equal."""
+    """The shapes and tensors of a function, inferred until no further equality is learnt."""
     bound: dict[Symbol, Dim] = {}
     kept: list[Requirement] = []
     conditions: list[tuple[Dim, Dim]] = []
@@ -282,7 +282,7 @@ def _put(dim: Dim, bound: Mapping[Symbol, Dim]) -> Dim:
 
 @dataclass
 class _Finding:
-    """Sizes to be computed from values."""
+    """Dynamic sizes that are computed from values."""
 
     computed: Computed
     names: tuple[str, ...]
@@ -418,7 +418,7 @@ class _DynamicShapes(Shapes):
         self.require(left, right, message, f"{VALUE}, or 1", VALUE, (a, b))
 
     def _learn(self, a: Dim, b: Dim) -> tuple[Symbol, Dim] | None:
-        """Of two equal dimensions: a size of unknown name, and what it is."""
+        """Of two equal dimensions: an anonymous size, and the dimension it equals."""
         difference = dims.subtract(a, b)
         there = {*dims.atoms(difference)}
         for variable in reversed(self.params.variables):  # the first to be read stays
@@ -436,7 +436,7 @@ class _DynamicShapes(Shapes):
         return None
 
     def broadcast(self, op: OpDef, a: Dim, b: Dim) -> Dim:
-        """The extent of two operands of which at least one may be stretched."""
+        """The extent of two operands, at least one of which may broadcast."""
         self.stretched = True
         if self.together:
             self.assume(a, b)
@@ -450,13 +450,13 @@ class _DynamicShapes(Shapes):
         return b if first else a
 
     def assume(self, a: Dim, b: Dim) -> None:
-        """The two are equal, or this variant is not the one."""
+        """A condition of this variant: the two are equal."""
         self.stretched = True
         kept = self.conditions if self._learn(a, b) is None else self.learnt_by
         kept.append((a, b))
 
     def may_be_one(self, dim: Dim) -> bool:
-        """Whether a dimension comes from one without a name."""
+        """Whether a dimension depends on an anonymous one (`?`), which may turn out to be 1."""
         return any(symbol in self.anonymous for symbol in dims.atoms(dim))
 
     def _natural(self, op: OpDef, ty: Type) -> None:
@@ -712,7 +712,7 @@ class _Site(Site):
 
 
 def _not_negative(condition: te.Expr) -> Iterator[te.Expr]:
-    """What a condition says of single numbers: that they are 0 or more."""
+    """The numbers that a condition requires to be 0 or more."""
     pending = [condition]
     while pending:
         match pending.pop():
@@ -735,7 +735,7 @@ def _without_casts(number: te.Expr) -> te.Expr:
 
 
 def _without_unused(made: Dynamic) -> Dynamic:
-    """Without variables that nobody looks at."""
+    """Remove unused variables."""
     used = {name for one in made.variants for name in _names(one.lowered)}
     used |= {name for one in made.searches for name in _names(one.lowered)}
     wanted: list[Dim] = []

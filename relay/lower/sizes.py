@@ -51,7 +51,7 @@ class Operation:
 
 
 def operations(*wanted: Dim) -> tuple[list[Operation], list[int]]:
-    """The steps that compute dimensions, what they share once; and the number of each result."""
+    """The operations that compute dimensions, shared ones once, and the number of each result."""
     steps: list[Operation] = []
     numbers: dict[Any, int] = {}
 
@@ -136,7 +136,7 @@ _FUNCTIONS: Mapping[str, Callable[[Dim, Dim], Dim]] = {
 
 
 def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
-    """The number that a dimension is; what is divided by zero is zero, as in kernels."""
+    """The value of a dimension; division by zero is zero, as in kernels."""
     steps, (result,) = operations(dim)
     made: list[int] = []
     for step in steps:

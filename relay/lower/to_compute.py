@@ -193,5 +193,5 @@ def flatten(value: Value) -> list[te.Tensor]:
 
 
 def error_at(expr: Expr, message: str) -> LowerError:
-    """What is wrong, at a place of the program."""
+    """An error at a place of the program."""
     return LowerError.of(message, expr.span)

@@ -79,7 +79,7 @@ def _all_of(member: Pass) -> Pass:
 
 
 def typed(level: int) -> Sequential:
-    """What says all that is known of types: from level 2 on, which sizes are known after all."""
+    """Type inference; from level 2 on also of dimensions that turn out to be static."""
     from relay.transform.infer_type import InferType
     from relay.transform.memory.hand_over_constants import HandOverConstants
     from relay.transform.simplify.dynamic_to_static import DynamicToStatic

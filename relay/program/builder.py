@@ -1,4 +1,4 @@
-"""A function in the making: registers, and blocks that are filled one after the other."""
+"""Builds a function: registers, and blocks that are filled one after the other."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class OpenBlock:
 
 @dataclass(eq=False)
 class Builder:
-    """A function in the making. Instructions go to the current block."""
+    """Builds a function. Instructions go to the current block."""
 
     name: str
     registers: list[Spec] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Builder:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the current block goes on elsewhere already."""
+        """Whether the current block has a terminator."""
         last = self.current.instructions[-1:]
         return bool(last) and isinstance(last[0], Terminator)
 

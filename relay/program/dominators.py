@@ -1,4 +1,4 @@
-"""Which blocks of a function must have run before another one does.
+"""The dominator tree of a function's blocks.
 
 A block dominates another when every way from the beginning to that one leads through it. Computed
 as in Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm (2001).
@@ -11,7 +11,7 @@ from relay.program.uses import predecessors, reverse_postorder
 
 
 class Dominators:
-    """The tree of dominators of the blocks that can be reached."""
+    """The dominator tree of the reachable blocks."""
 
     def __init__(self, function: Function) -> None:
         self.order = reverse_postorder(function)
@@ -53,7 +53,7 @@ def _meet(last: list[int], one: int, other: int) -> int:
 
 
 def _spans(last: list[int]) -> tuple[list[int], list[int]]:
-    """Number the tree so that what is below a block is a stretch of numbers: (first, final)."""
+    """Preorder numbers, so that a subtree is a range: (first, final)."""
     below: list[list[int]] = [[] for _ in last]
     for place in range(1, len(last)):
         below[last[place]].append(place)

@@ -124,7 +124,7 @@ class _Call:
             self.builder.add(RequireEqual(left, right, one.message, where or self.where, *texts))
 
     def require_room(self, shape: Sequence[Dim]) -> None:
-        """There are not too many elements, where an extent of 0 counts as 1."""
+        """Require that the number of elements can be counted; an extent of 0 counts as 1."""
         count = one = literal(self.builder, 1, SIZE)
         for dim in shape:
             extent = operation(self.builder, "max", (self.dim(dim), one), SIZE)
@@ -180,7 +180,7 @@ class _Call:
         return self.counted(made, specs) if dynamic.counted else made
 
     def counted(self, made: list[At], specs: list[Spec]) -> list[At]:
-        """The front of what was allocated, as long as it turned out."""
+        """Views of the elements that were written, in front of what was allocated."""
         *room, counts = made
         width = specs[-1].shape[1] if isinstance(specs[-1], TensorSpec) else 0
         assert isinstance(width, int)

@@ -1,4 +1,4 @@
-"""The memory of one activation of a function: where its local tensors lie.
+"""The stack frame of a function: offsets of its local tensors.
 
     %1 = alloc local; invoke @f(%0) -> (%1)         %1   frame + 0
     %2 = alloc local; invoke @g(%1) -> (%2)         %2   frame + 256
@@ -23,14 +23,14 @@ from relay.program.uses import local_tensors, successors, uses
 
 @frozen
 class Frame:
-    """Where local tensors lie, in bytes from the beginning of the frame."""
+    """Offsets of local tensors, in bytes."""
 
     offsets: Mapping[Register, int]
     size: int
 
 
 def plan_frame(function: Function) -> Frame:
-    """Places for the tensors that only this function sees."""
+    """Assign offsets to the tensors that do not escape the function."""
     local = local_tensors(function)
     mine = {register for register, owner in local.items() if register == owner}
     if not mine:

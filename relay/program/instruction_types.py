@@ -1,4 +1,4 @@
-"""The types of what instructions take and give.
+"""Type checking of instructions.
 
 Sizes are compared as far as both are numbers: that others are equal shows when the program runs.
 """
@@ -63,7 +63,7 @@ TRUTH = ScalarSpec("bool")
 
 
 def fits(given: Any, wanted: Any) -> bool:
-    """Whether a value of one type may be where one of the other is wanted."""
+    """Whether a value of one type can be used as one of another."""
     pending = [(given, wanted)]
     while pending:
         match pending.pop():
@@ -105,7 +105,7 @@ def result_types(function: Function) -> list[Spec]:
 
 
 def parameter_types(function: Function) -> list[Spec]:
-    """Those of what a function is called with."""
+    """The types of a function's parameters."""
     return [function.registers[register] for register in function.inputs]
 
 
@@ -141,7 +141,7 @@ class InstructionTypes:
             yield self.problem(f"{what} do not fit", _listed(wanted), _listed(types))
 
     def expect_sizes(self, spec: Spec, sizes: Sequence[Register]) -> Iterator[Diagnostic]:
-        """Of a tensor: one for every size that is no number."""
+        """A size for every dynamic dimension of a tensor."""
         if not isinstance(spec, TensorSpec):
             yield self.problem("this makes a tensor", "a tensor", spec_text(spec))
             return
@@ -184,7 +184,7 @@ class InstructionTypes:
         raise _Wrong(self.problem(message, "fn(…)", spec_text(spec)))
 
     def __call__(self, instruction: Instruction) -> Iterator[Diagnostic]:
-        """What an instruction takes and gives is of the types that belong there."""
+        """The type errors of an instruction."""
         try:
             yield from self.problems(instruction)
         except _Wrong as wrong:

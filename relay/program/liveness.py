@@ -1,4 +1,4 @@
-"""Where registers are alive: from where they are written to where they are used last.
+"""Live ranges of registers.
 
 Registers are written once, so every use is followed backwards, block by block, to where the
 register comes from; the work is that of writing the answer down.

@@ -69,7 +69,7 @@ def lower_module(
 
 @dataclass(eq=False)
 class Scope:
-    """What the expressions of one activation of a function are, by identity."""
+    """The values of the expressions of one activation of a function, by identity."""
 
     outer: Scope | None
     found: dict[int, Any] = field(default_factory=dict)
@@ -291,7 +291,7 @@ def type_of(value: Any) -> types.Type:
 
 
 def require_own(function: expr.Function, what: str) -> None:
-    """Functions that others compile have no code here."""
+    """Refuse functions that are left to another compiler."""
     for mark in ("Compiler", "Extern"):
         if function.attrs.get(mark, "default") != "default":
             raise LowerError.of(

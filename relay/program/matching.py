@@ -43,7 +43,7 @@ class Part:
 
 @frozen
 class Row:
-    """What a clause still asks, column by column, and the names it has given."""
+    """The patterns that a clause still tests, column by column, and the variables it has bound."""
 
     clause: int
     questions: tuple[Pattern, ...]
@@ -84,7 +84,7 @@ def lower_match(
 
 
 def _simplified(table: _Table) -> _Table:
-    """Names are given and tuples opened, so that what is left asks for constructors."""
+    """Bind variables and open tuples, so that the patterns left are constructors."""
     parts, rows = table.parts, table.rows
     column = 0
     while column < len(parts):

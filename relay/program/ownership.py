@@ -1,4 +1,4 @@
-"""Who lets go of what: holds on objects, counted where the program says so.
+"""Reference counting: where objects are retained and released.
 
     function @twice("pair" = %0: Pair) -> Pair {        function @twice("pair" = %0: Pair) -> Pair {
       %1: List = field %0 Pair.0                          %1: List = field %0 Pair.0
@@ -57,7 +57,7 @@ Types = Mapping[str, DataType]
 
 
 def own(program: Program) -> Program:
-    """The program with every hold accounted for, but for `prepare`, which is straight-line."""
+    """The program with `retain` and `release`, but for `prepare`, which is straight-line."""
     return replace(
         program,
         functions=tuple(
@@ -73,14 +73,14 @@ def own_function(function: Function, types: Types) -> Function:
 
 
 def is_counted(spec: Spec, types: Types) -> bool:
-    """Whether values of a type are objects that somebody may have to let go."""
+    """Whether values of a type are reference counted."""
     if isinstance(spec, DataSpec):
         return any(constructor.places for constructor in types[spec.name].constructors)
     return not isinstance(spec, ScalarSpec)
 
 
 def counted_registers(function: Function, types: Types) -> set[Register]:
-    """The registers that hold what is in them."""
+    """The registers that are reference counted."""
     local = local_tensors(function)
     constant = {one.output for one in function.instructions if isinstance(one, LoadConstant)}
     return {
