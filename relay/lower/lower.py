@@ -33,6 +33,7 @@ from relay.op.opdef import OpDef
 from relay.target.target import Target
 from relay.te.compute import Tensor, compute
 from relay.te.expr import Const, Extent
+from relay.te.legalize import Facts
 from relay.te.schedule import Schedule, facts
 from relay.transform.fusion.fusion_anchors import split_anchors
 
@@ -143,6 +144,11 @@ def _copy(source: Tensor) -> Tensor:
 def _without_unused_inputs(s: Schedule) -> Schedule:
     read = {id(tensor) for stage in s.stages for tensor in stage.inputs}
     return replace(s, inputs=tuple(tensor for tensor in s.inputs if id(tensor) in read))
+
+
+def machine(target: Target) -> Facts | None:
+    """Which scalar operations the target has instructions for."""
+    return target.facts
 
 
 def _kernel(
