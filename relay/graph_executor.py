@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
 from relay.executors.graph_json import graph_json
 from relay.executors.report import BenchmarkResult, time_calls
@@ -161,7 +161,7 @@ class GraphModule:
             if key in (number, info.name):
                 return info
         hint = did_you_mean(str(key), self._inputs)
-        raise EvaluationError(Diagnostic(f"the model has no input {key!r}", hint=hint))
+        raise EvaluationError.of(f"the model has no input {key!r}", hint=hint)
 
     def get_input(self, key: str | int, out: Any = None) -> NDArray:
         """The current value of an input."""

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from relay.errors import Diagnostic, SettingError
+from relay.errors import SettingError
 from relay.immutable import frozen
 
 T = TypeVar("T")
@@ -41,13 +41,11 @@ class Setting(Generic[T]):
         try:
             return self.parse(text)
         except ValueError:
-            raise SettingError(
-                Diagnostic(
-                    f"the environment variable {self.name} is not understood",
-                    expected=self.expected,
-                    found=repr(text),
-                    hint=self.doc,
-                )
+            raise SettingError.of(
+                f"the environment variable {self.name} is not understood",
+                expected=self.expected,
+                found=repr(text),
+                hint=self.doc,
             ) from None
 
 

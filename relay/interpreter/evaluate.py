@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from relay import tree
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.interpreter.frames import Closure, Frame, RunningModule, Stack
 from relay.interpreter.operators import act, operate, require_room
 from relay.interpreter.promises import bind_extents, check
@@ -123,17 +123,15 @@ def _compute(e: ir.Expr, frame: Frame) -> Evaluation:
                     for variable, found in variables.items():
                         _bind(variable, found, frame)
                     return _evaluate(clause.rhs, frame)
-            raise EvaluationError(
-                Diagnostic("no clause of this match fits", e.span, found=describe(data))
-            )
+            raise EvaluationError.of("no clause of this match fits", e.span, found=describe(data))
         case ir.Tuple():
             return TupleValue((yield tree.gather(_evaluate(field, frame) for field in e.fields)))
         case ir.TupleGetItem():
             value = yield _evaluate(e.tuple_value, frame)
             if isinstance(value, TupleValue) and 0 <= e.index < len(value):
                 return value[e.index]
-            raise EvaluationError(
-                Diagnostic(f"there is no field {e.index}", e.span, "a tuple", describe(value))
+            raise EvaluationError.of(
+                f"there is no field {e.index}", e.span, "a tuple", describe(value)
             )
         case ir.RefCreate():
             return RefValue((yield _evaluate(e.value, frame)))
@@ -148,7 +146,7 @@ def _compute(e: ir.Expr, frame: Frame) -> Evaluation:
             return UNIT
         case _ if (value := _atom(e, frame)) is not None:
             return value
-    raise EvaluationError(Diagnostic(f"a {type(e).__name__} has no value", e.span))
+    raise EvaluationError.of(f"a {type(e).__name__} has no value", e.span)
 
 
 def _atom(e: ir.Expr, frame: Frame) -> Value | None:
@@ -185,14 +183,14 @@ def _is_true(condition: Value, e: ir.If) -> bool:
     if isinstance(condition, NDArray) and condition.shape == () and condition.dtype == "bool":
         return bool(condition)
     message = "the condition is not a truth value"
-    raise EvaluationError(Diagnostic(message, e.span, "Tensor[(), bool]", describe(condition)))
+    raise EvaluationError.of(message, e.span, "Tensor[(), bool]", describe(condition))
 
 
 def _cell(value: Value, e: ir.RefRead | ir.RefWrite) -> RefValue:
     if isinstance(value, RefValue):
         return value
     message = "only a reference can be read or written"
-    raise EvaluationError(Diagnostic(message, e.span, "a reference", describe(value)))
+    raise EvaluationError.of(message, e.span, "a reference", describe(value))
 
 
 def matches(pattern: ir.Pattern, data: Value) -> dict[ir.Var, Value] | None:
@@ -240,9 +238,7 @@ def _apply(callee: Value, args: list[Value], e: ir.Call, frame: Frame) -> Value 
             for index, (value, promised) in enumerate(zip(args, callee.inputs, strict=True)):
                 check(value, promised, {}, f"field {index} of `{callee.name_hint}`", e.span)
             return ConstructorValue(callee.tag, args, callee)
-    raise EvaluationError(
-        Diagnostic("this cannot be called", e.span, "a function", describe(callee))
-    )
+    raise EvaluationError.of("this cannot be called", e.span, "a function", describe(callee))
 
 
 def _is_proven(e: ir.Call) -> bool:
@@ -262,7 +258,7 @@ def _act(op: OpDef, args: list[Value], e: ir.Call, frame: Frame) -> Evaluation:
 def _expect_arguments(callee: str, count: int, args: list[Value], e: ir.Call) -> None:
     if len(args) != count:
         message = f"wrong number of arguments for {callee}"
-        raise EvaluationError(Diagnostic(message, e.span, str(count), str(len(args))))
+        raise EvaluationError.of(message, e.span, str(count), str(len(args)))
 
 
 def _enter(closure: Closure, args: list[Value], e: ir.Call, stack: Stack) -> Evaluation:
@@ -280,13 +276,11 @@ def _enter(closure: Closure, args: list[Value], e: ir.Call, stack: Stack) -> Eva
 
 
 def _too_deep(closure: Closure, e: ir.Call, limit: int) -> EvaluationError:
-    return EvaluationError(
-        Diagnostic(
-            f"{closure.name} recurses deeper than its stack",
-            e.span,
-            found=f"a stack of {limit} expressions that wait for another",
-            hint="evaluate(…, depth=expressions) gives it more, None as many as memory holds",
-        )
+    return EvaluationError.of(
+        f"{closure.name} recurses deeper than its stack",
+        e.span,
+        found=f"a stack of {limit} expressions that wait for another",
+        hint="evaluate(…, depth=expressions) gives it more, None as many as memory holds",
     )
 
 

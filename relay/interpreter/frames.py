@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from relay.errors import Diagnostic, EvaluationError, did_you_mean
+from relay.errors import EvaluationError, did_you_mean
 from relay.interpreter.promises import Extents
 from relay.interpreter.values import ObjectValue, Value
 from relay.ir.expr import Expr, Function, GlobalVar, Var
@@ -48,7 +48,7 @@ class Frame:
                 return value
             frame = frame.parent
         message = f"variable `%{variable.name_hint}` has no value here"
-        raise EvaluationError(Diagnostic(message, variable.span))
+        raise EvaluationError.of(message, variable.span)
 
     def home(self, expr: Expr) -> Frame:
         """The frame that a shared expression is evaluated in."""
@@ -96,7 +96,7 @@ class RunningModule:
             if name not in self.module:
                 message = f"the module has no function `@{name}`"
                 hint = did_you_mean(name, (known.name_hint for known in self.module))
-                raise EvaluationError(Diagnostic(message, variable.span, hint=hint))
+                raise EvaluationError.of(message, variable.span, hint=hint)
             function = self.module[name]
             self._closures[name] = Closure(function, self.outermost(function, stack), f"`@{name}`")
         return self._closures[name]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, tree
-from relay.errors import AnySpan, Diagnostic, EvaluationError
+from relay.errors import AnySpan, EvaluationError
 from relay.extents import has_room, too_large
 from relay.interpreter.values import TupleValue, Value, describe, to_value
 from relay.ir.attrs import Attrs, DictAttrs
@@ -101,10 +101,10 @@ def _reference(op: OpDef, args: Sequence[Value], span: AnySpan | None) -> Callab
     if op.reference is None:
         message = f"operator `{op.name}` cannot be evaluated: it has no reference"
         hint = "give its `define` a NumPy function as `reference`"
-        raise EvaluationError(Diagnostic(message, span, hint=hint))
+        raise EvaluationError.of(message, span, hint=hint)
     if not op.variadic and len(args) != len(op.arguments):
         message = f"wrong number of arguments for `{op.name}`"
-        raise EvaluationError(Diagnostic(message, span, str(len(op.arguments)), str(len(args))))
+        raise EvaluationError.of(message, span, str(len(op.arguments)), str(len(args)))
     return op.reference
 
 
@@ -117,7 +117,7 @@ def _failure(op: OpDef, error: Exception, span: AnySpan | None) -> EvaluationErr
     if isinstance(error, EvaluationError):
         return EvaluationError([d if d.span else replace(d, span=span) for d in error.diagnostics])
     message = f"`{op.name}` failed: {error or type(error).__name__}"
-    return EvaluationError(Diagnostic(message, span))
+    return EvaluationError.of(message, span)
 
 
 def _to_arrays(value: Value, op: OpDef, index: int, span: AnySpan | None) -> Steps[Any]:
@@ -129,7 +129,7 @@ def _to_arrays(value: Value, op: OpDef, index: int, span: AnySpan | None) -> Ste
     name = op.arguments[index][0] if index < len(op.arguments) else str(index)
     message = f"operators compute with tensors; argument `{name}` of `{op.name}` is none"
     expected = "a tensor or a tuple of tensors"
-    raise EvaluationError(Diagnostic(message, span, expected, describe(value)))
+    raise EvaluationError.of(message, span, expected, describe(value))
 
 
 def _type_of(value: Any) -> Steps[Type]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from relay import dtypes, nd
-from relay.errors import AnySpan, Diagnostic, EvaluationError
+from relay.errors import AnySpan, EvaluationError
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value, describe
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
@@ -174,4 +174,4 @@ def _only_symbol(dim: Dim) -> tuple[Symbol, int, int] | None:
 def _fail(
     message: str, span: AnySpan | None, expected: str, found: str, hint: str | None = None
 ) -> NoReturn:
-    raise EvaluationError(Diagnostic(message, span, expected, found, hint))
+    raise EvaluationError.of(message, span, expected, found, hint)

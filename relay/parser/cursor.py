@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Final
 
-from relay.errors import Diagnostic, ParseError, Span, did_you_mean
+from relay.errors import ParseError, Span, did_you_mean
 from relay.ir.names import read_string, unquote
 from relay.parser.lexer import (
     END,
@@ -161,7 +161,7 @@ class Cursor:
     ) -> ParseError:
         """A syntax error at the tokens from `first` to `last`."""
         span = self.tokens.span(first, first if last is None else max(first, last))
-        return ParseError(Diagnostic(message, span, expected, found, hint))
+        return ParseError.of(message, span, expected, found, hint)
 
 
 def _in_words(kind: str) -> str:

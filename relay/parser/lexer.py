@@ -15,7 +15,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Final
 
-from relay.errors import Diagnostic, ParseError, SourceName, Span
+from relay.errors import ParseError, SourceName, Span
 from relay.ir.literals import NUMBER
 from relay.ir.names import KEYWORDS, WORD
 
@@ -215,7 +215,7 @@ class _Lexer:
         self, start: int, end: int, message: str, expected: str | None, found: str, hint: str | None
     ) -> ParseError:
         span = self.tokens.span_between(start, end)
-        return ParseError(Diagnostic(message, span, expected, found, hint))
+        return ParseError.of(message, span, expected, found, hint)
 
 
 def _opens_shape(kinds: list[str], texts: list[str]) -> bool:

@@ -97,12 +97,10 @@ class _ModuleParser(ExpressionParser):
             self.metadata.add_text(text)
         except ValueError as error:
             span = self.tokens.span_between(start, start + len("#[metadata]"))
-            raise ParseError(
-                Diagnostic(
-                    f"bad metadata section: {error}",
-                    span,
-                    "a JSON table, as `astext()` writes it, up to the end of the text",
-                )
+            raise ParseError.of(
+                f"bad metadata section: {error}",
+                span,
+                "a JSON table, as `astext()` writes it, up to the end of the text",
             ) from None
 
     # --- modules and single expressions

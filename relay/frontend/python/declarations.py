@@ -35,7 +35,7 @@ from dataclasses import MISSING as NO_DEFAULT
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
-from relay.errors import Diagnostic, FrontendError, RelayError, SourceName, Span
+from relay.errors import FrontendError, RelayError, SourceName, Span
 from relay.frontend.python import statics
 from relay.frontend.python.source import names_in_text, read
 from relay.immutable import frozen
@@ -203,7 +203,7 @@ def _parameters(cls: type) -> tuple[Any, ...]:
 
 
 def _refuse(message: str, cls: type, expected: str | None = None, found: str | None = None) -> None:
-    raise FrontendError(Diagnostic(message, span_of(cls), expected, found))
+    raise FrontendError.of(message, span_of(cls), expected, found)
 
 
 def span_of(cls: type, name: str = "") -> Span | None:

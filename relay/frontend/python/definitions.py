@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relay.errors import Diagnostic, FrontendError
+from relay.errors import FrontendError
 from relay.frontend.python.declarations import Case, Declaration, declaration_of
 from relay.frontend.python.standard import CLASSES
 from relay.frontend.python.types import TypeReader
@@ -50,13 +50,11 @@ def _define(declaration: Declaration) -> TypeData:
         for case in declaration.cases
     ]
     if unknown := [name for name in reader.variables if name not in declaration.parameters]:
-        raise FrontendError(
-            Diagnostic(
-                f"`{declaration.name}` does not have the type parameter `{unknown[0]}`",
-                declaration.span(),
-                "type variables of the class, and dimensions that are numbers or relay.Any()",
-                str(unknown[0]),
-            )
+        raise FrontendError.of(
+            f"`{declaration.name}` does not have the type parameter `{unknown[0]}`",
+            declaration.span(),
+            "type variables of the class, and dimensions that are numbers or relay.Any()",
+            str(unknown[0]),
         )
     return TypeData(declaration.header, variables, tuple(constructors))
 

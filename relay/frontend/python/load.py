@@ -8,7 +8,7 @@ from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any
 
-from relay.errors import Diagnostic, DiagnosticError, FrontendError, RelayError, fail
+from relay.errors import DiagnosticError, FrontendError, RelayError, fail
 from relay.executors import create_executor
 from relay.frontend.python import statics, unsupported, values
 from relay.frontend.python.functions import Definition, StaticArgument, is_known
@@ -75,14 +75,12 @@ class RelayFunction:
         if len(open_) == given:
             return
         names = ", ".join(p.name for p in open_)
-        raise FrontendError(
-            Diagnostic(
-                f"`{definition.name}` is no program without types of all its parameters",
-                definition.source.span(open_[0].node if open_ else definition.node),
-                f"types for {names}" if open_ else "no types: all parameters have annotations",
-                f"{given} of them",
-                f"annotate them, or give them: {definition.name}.at(…)" if open_ else None,
-            )
+        raise FrontendError.of(
+            f"`{definition.name}` is no program without types of all its parameters",
+            definition.source.span(open_[0].node if open_ else definition.node),
+            f"types for {names}" if open_ else "no types: all parameters have annotations",
+            f"{given} of them",
+            f"annotate them, or give them: {definition.name}.at(…)" if open_ else None,
         )
 
     def evaluate(self, *args: Any, **named: Any) -> Any:

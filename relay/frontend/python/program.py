@@ -13,7 +13,7 @@ from typing import Any
 
 from relay import tree
 from relay.check.infer import infer_module
-from relay.errors import Diagnostic, FrontendError, RelayError
+from relay.errors import FrontendError, RelayError
 from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import definition_of
 from relay.frontend.python.functions import MAX_VERSIONS, Definition, StaticArgument, Translation
@@ -175,20 +175,18 @@ class ProgramBuilder:
             if known is declaration.cls:
                 continue
             if known is not None:
-                raise FrontendError(
-                    Diagnostic(
-                        f"two data types of the program are called `{declaration.name}`",
-                        declaration.span(),
-                        "one name for each",
-                        hint="rename one of them; List, Option and Tree are names of the prelude",
-                    )
+                raise FrontendError.of(
+                    f"two data types of the program are called `{declaration.name}`",
+                    declaration.span(),
+                    "one name for each",
+                    hint="rename one of them; List, Option and Tree are names of the prelude",
                 )
             self.data[declaration.name] = declaration.cls
             definition = definition_of(declaration)
             try:
                 self.module[declaration.header] = definition
             except RelayError as error:
-                raise FrontendError(Diagnostic(str(error), declaration.span())) from None
+                raise FrontendError.of(str(error), declaration.span()) from None
             pending.extend(declaration.uses)
 
 

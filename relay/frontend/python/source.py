@@ -8,7 +8,7 @@ import linecache
 from types import FunctionType
 from typing import Any
 
-from relay.errors import Diagnostic, FrontendError, SourceName, Span
+from relay.errors import FrontendError, SourceName, Span
 from relay.immutable import frozen
 
 # Line ends of `str.splitlines` that Python does not treat as such.
@@ -48,14 +48,12 @@ def read(defined: FunctionType | type) -> tuple[Source, ast.stmt]:
         file = inspect.getsourcefile(defined)
         piece, first = inspect.getsourcelines(defined)
     except (OSError, TypeError) as error:
-        raise FrontendError(
-            Diagnostic(
-                f"the source of `{defined.__name__}` cannot be read",
-                None,
-                "a definition in a file",
-                str(error),
-                "put it into a file; `python -c` and some consoles keep no source",
-            )
+        raise FrontendError.of(
+            f"the source of `{defined.__name__}` cannot be read",
+            None,
+            "a definition in a file",
+            str(error),
+            "put it into a file; `python -c` and some consoles keep no source",
         ) from None
     names = getattr(defined, "__globals__", None)
     lines = [line.rstrip("\n") for line in linecache.getlines(file or "", names)]
@@ -74,13 +72,11 @@ def read_function(function: FunctionType) -> tuple[Source, ast.FunctionDef]:
     source, statement = read(function)
     if isinstance(statement, ast.FunctionDef):
         return source, statement
-    raise FrontendError(
-        Diagnostic(
-            "only a function written with `def` can be translated",
-            source.span(statement),
-            "def …",
-            "async def …" if isinstance(statement, ast.AsyncFunctionDef) else "lambda …",
-        )
+    raise FrontendError.of(
+        "only a function written with `def` can be translated",
+        source.span(statement),
+        "def …",
+        "async def …" if isinstance(statement, ast.AsyncFunctionDef) else "lambda …",
     )
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes
-from relay.errors import AnySpan, Diagnostic, FrontendError, RelayError, did_you_mean
+from relay.errors import AnySpan, FrontendError, RelayError, did_you_mean
 from relay.frontend.python import statics
 from relay.frontend.python.annotations import Alternatives, Tensor, TensorAnnotation
 from relay.frontend.python.declarations import declaration_of
@@ -287,7 +287,7 @@ class TypeReader:
         found: str | None = None,
         hint: str | None = None,
     ) -> FrontendError:
-        return FrontendError(Diagnostic(message, span, expected, found, hint))
+        return FrontendError.of(message, span, expected, found, hint)
 
 
 @frozen

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from relay import tree
 from relay.check.generate import Generator
 from relay.check.unify import Mismatch
-from relay.errors import AnySpan, Diagnostic, FrontendError, Span, TypeCheckError
+from relay.errors import AnySpan, FrontendError, Span, TypeCheckError
 from relay.frontend.python.source import Source
 from relay.frontend.python.types import TypeReader
 from relay.immutable import frozen
@@ -75,7 +75,7 @@ class Unit:
         """The error to raise. Earlier type errors are the likely cause, so they are raised
         instead."""
         self.check()
-        return FrontendError(Diagnostic(message, self.span(node), expected, found, hint))
+        return FrontendError.of(message, self.span(node), expected, found, hint)
 
     def report(
         self,

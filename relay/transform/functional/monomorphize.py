@@ -44,7 +44,7 @@ from typing import Any
 from relay import tree
 from relay.analysis.normal_forms import makes_closure
 from relay.check.infer import infer_module
-from relay.errors import AnySpan, Diagnostic, LowerError, TypeCheckError
+from relay.errors import AnySpan, LowerError, TypeCheckError
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir import expr as ir
@@ -127,7 +127,7 @@ def _inner_type_params(function: ir.Function) -> tuple[TypeVar, ...]:
 def _error(
     message: str, span: AnySpan | None, *, found: str | None = None, hint: str
 ) -> LowerError:
-    return LowerError(Diagnostic(message, span, found=found, hint=hint))
+    return LowerError.of(message, span, found=found, hint=hint)
 
 
 # --- polymorphic functions as values ------------------------------------------------------------
