@@ -596,7 +596,7 @@ def test_references_stay_balanced_over_calls_from_several_threads():
 
 
 def test_it_works_without(monkeypatch):
-    monkeypatch.setattr(reading, "python_table", lambda: None)
+    monkeypatch.setattr(encode_native, "python_table", lambda: None)
     called = function(ROSE)
     assert called.plan is None
     assert called([Rose(2.5)], None, python_style({"Rose": Rose})).value == 2.5
