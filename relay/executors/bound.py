@@ -15,7 +15,7 @@ from struct import Struct
 
 import numpy as np
 
-from relay.program.plan import Arena, InConstant, Input, Output, Place, plan
+from relay.program.plan import Arena, InConstant, Input, Location, Output, plan
 from relay.program.program import Function, InvokeKernel, Program, flatten
 from relay.target.kernel import Kernel
 from relay.target.loaded import KernelCall, Loaded
@@ -34,7 +34,7 @@ class Constants:
         return sum(array.nbytes for array in self.arrays.values())
 
 
-class Frame:
+class CallFrame:
     """The memory of one call at a time."""
 
     __slots__ = ("arena", "calls", "constants", "run", "slots")
@@ -64,22 +64,22 @@ class BoundFunction:
         self.calls = self._calls(program.kernel_table)
         self.sequence = loaded.sequence(self.calls)
         self._write = Struct(f"{self.inputs + self.outputs}q").pack_into
-        self._free: list[Frame] = []
+        self._free: list[CallFrame] = []
 
     @property
     def kernels(self) -> list[Kernel]:
         """Those it calls, in order."""
         return [call.kernel for call in self.calls]
 
-    def _number_slots(self) -> dict[Place, int]:
+    def _number_slots(self) -> dict[Location, int]:
         """Inputs and outputs first, since every call writes those."""
-        places: list[Place] = [
+        places: list[Location] = [
             *map(Input, range(self.inputs)),
             *map(Output, range(self.outputs)),
             *self.plan.places.values(),
             *map(Arena, self.plan.workspaces.values()),
         ]
-        slots: dict[Place, int] = {}
+        slots: dict[Location, int] = {}
         for place in places:
             slots.setdefault(place, len(slots))
         return slots
@@ -98,12 +98,12 @@ class BoundFunction:
 
     # --- calling
 
-    def frame(self, constants: Constants) -> Frame:
+    def frame(self, constants: Constants) -> CallFrame:
         """A frame for one call."""
         try:
             frame = self._free.pop()
         except IndexError:
-            frame = Frame(self)
+            frame = CallFrame(self)
         if frame.constants is not constants:
             for name, slot in self.constants:
                 frame.slots[slot] = constants.addresses[name]

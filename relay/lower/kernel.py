@@ -44,7 +44,7 @@ class Result:
     index: int
 
 
-Place = Param | Temporary | Result
+Operand = Param | Temporary | Result
 
 
 @frozen
@@ -52,8 +52,8 @@ class Step:
     """One call of a kernel."""
 
     kernel: Kernel
-    inputs: tuple[Place, ...]
-    outputs: tuple[Place, ...]
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
     constant: bool = False  # depends on constant parameters only
 
 

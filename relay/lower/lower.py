@@ -20,9 +20,9 @@ from relay.ir.types import TensorType
 from relay.lower.kernel import (
     Kernel,
     Lowered,
+    Operand,
     Options,
     Param,
-    Place,
     Result,
     Step,
     Temporary,
@@ -63,7 +63,7 @@ def _in_steps(
     function: Function, constant: Sequence[bool], target: Target, options: Options
 ) -> Lowered:
     """The steps of a function whose body calls primitive functions, one call after the other."""
-    places: dict[Expr, Place] = {param: Param(i) for i, param in enumerate(function.params)}
+    places: dict[Expr, Operand] = {param: Param(i) for i, param in enumerate(function.params)}
     calls: list[tuple[Call, Function]] = []
     for e in tree.postorder(function.body, enter=lambda e: not isinstance(e, Function)):
         if isinstance(e, Call) and isinstance(e.op, Function):
@@ -83,7 +83,7 @@ def _in_steps(
         inputs = [places[arg] for arg in call.args]
         known = [isinstance(place, Param) and constant[place.index] for place in inputs]
         lowered = lower_computed(to_compute(part), known, target, options)
-        moved: dict[Place, Place] = {Param(i): place for i, place in enumerate(inputs)}
+        moved: dict[Operand, Operand] = {Param(i): place for i, place in enumerate(inputs)}
         moved[Result(0)] = places[call]
         for i, spec in enumerate(lowered.temporaries):
             moved[Temporary(i)] = Temporary(len(temporaries))
@@ -107,7 +107,7 @@ def lower_computed(
     results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
     scheduled = target.schedule(results, computed.inputs, constants, threads=options.threads)
-    where: dict[int, Place] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
+    where: dict[int, Operand] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
     steps: list[Step] = []
     temporaries: list[TensorSpec] = []
     for schedule in scheduled.prepare:

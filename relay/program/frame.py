@@ -22,19 +22,19 @@ from relay.program.uses import local_tensors, successors, uses
 
 
 @frozen
-class Frame:
+class FrameLayout:
     """Offsets of local tensors, in bytes."""
 
     offsets: Mapping[Register, int]
     size: int
 
 
-def plan_frame(function: Function) -> Frame:
+def plan_frame(function: Function) -> FrameLayout:
     """Assign offsets to the tensors that do not escape the function."""
     local = local_tensors(function)
     mine = {register for register, owner in local.items() if register == owner}
     if not mine:
-        return Frame({}, 0)
+        return FrameLayout({}, 0)
     lives: dict[Register, Storage] = {}
     starts = live_at_start(function, mine, local)
     position = 0
@@ -61,4 +61,4 @@ def plan_frame(function: Function) -> Frame:
         position += 1
     registers = list(lives)
     offsets, size = assign([lives[register] for register in registers])
-    return Frame(dict(zip(registers, offsets, strict=True)), size)
+    return FrameLayout(dict(zip(registers, offsets, strict=True)), size)

@@ -68,16 +68,16 @@ def lower_module(
 
 
 @dataclass(eq=False)
-class Scope:
+class Activation:
     """The values of the expressions of one activation of a function, by identity."""
 
-    outer: Scope | None
+    outer: Activation | None
     found: dict[int, Any] = field(default_factory=dict)
     bound: dict[int, Expr] = field(default_factory=dict)  # variables of lets
 
     def value_of(self, wanted: Expr) -> Any:
         passed = []
-        scope: Scope = self
+        scope: Activation = self
         while id(wanted) not in scope.found:
             if id(wanted) in scope.bound:
                 if scope is self:
@@ -97,7 +97,7 @@ class Closure:
     """A function while lowering, with the activation it was made in; calls of it are inlined."""
 
     function: expr.Function
-    scope: Scope | None
+    scope: Activation | None
     name: str
 
 
@@ -147,7 +147,7 @@ class _StraightLine:
     def body(self, closure: Closure, args: Sequence[Any]) -> Steps[Any]:
         """The value of a function's body: tensors, functions, and tuples of them."""
         function = closure.function
-        scope = Scope(closure.scope)
+        scope = Activation(closure.scope)
         scope.found.update((id(p), value) for p, value in zip(function.params, args, strict=True))
         for node in tree.postorder(function.body, enter=_is_straight):
             if isinstance(node, Let):

@@ -64,14 +64,14 @@ class Arena:
     offset: int
 
 
-Place = Input | Output | InConstant | Arena
+Location = Input | Output | InConstant | Arena
 
 
 @frozen
 class Plan:
     """The memory of one call of a function."""
 
-    places: Mapping[Register, Place]  # registers that nothing writes have none
+    places: Mapping[Register, Location]  # registers that nothing writes have none
     workspaces: Mapping[int, int]  # position of an instruction -> offset of its workspace
     arena: int  # bytes
     in_place: int  # how many outputs were written over an input
@@ -94,7 +94,7 @@ class Storage:
     size: int
     first: int
     last: int
-    place: Place | None = None  # None: to be found in the arena
+    place: Location | None = None  # None: to be found in the arena
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from relay.analysis import precompute
 from relay.ir import expr
-from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, TensorSpec
+from relay.lower.kernel import Kernel, Lowered, Operand, Param, Result, TensorSpec
 from relay.nd import NDArray, Weight
 from relay.op.tensor.index_checks import check_indices
 from relay.program.builder import At, Builder
@@ -139,7 +139,7 @@ class Stages:
         For dynamic dimensions, `sizes` are those that kernels ask for, and `extents` for each
         result those of its sizes that are no numbers. `where` is the place in the source.
         """
-        places: dict[Place, At] = {Param(i): arg for i, arg in enumerate(args)}
+        places: dict[Operand, At] = {Param(i): arg for i, arg in enumerate(args)}
         for step in lowered.steps:
             kernel = self.kernels.setdefault(step.kernel.name, step.kernel)
             inputs = [places[place] for place in step.inputs]

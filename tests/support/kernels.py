@@ -23,7 +23,7 @@ import numpy as np
 from relay import dtypes
 from relay.errors import TargetError
 from relay.immutable import frozen
-from relay.lower.kernel import Kernel, Lowered, Param, Place, Result, Step, Temporary, TensorSpec
+from relay.lower.kernel import Kernel, Lowered, Operand, Param, Result, Step, Temporary, TensorSpec
 from relay.native.runtime import Context
 from relay.target.llvm import abi
 from relay.target.llvm.compile import DEFAULT_LEVEL, Level, compile_module
@@ -179,7 +179,7 @@ class _Run:
             given[source] = held.address
         return given + made
 
-    def find(self, place: Place) -> _Fenced | _Guarded:
+    def find(self, place: Operand) -> _Fenced | _Guarded:
         match place:
             case Param():
                 return self.inputs[place.index]
@@ -188,7 +188,7 @@ class _Run:
             case Result():
                 return self.outputs[place.index]
 
-    def make(self, place: Place, spec: TensorSpec) -> _Guarded:
+    def make(self, place: Operand, spec: TensorSpec) -> _Guarded:
         if isinstance(place, Result) and self.shapes:
             shape = self.shapes[place.index]
         else:

@@ -63,7 +63,7 @@ Window = Callable[[Place, Digits, Taps], te.Expr]
 
 
 @frozen
-class Kernel:
+class Filter:
     """A weight: its element for an output channel, an input channel of the group and a position in
     the window; the number and the blocks of input channels of a group; the extents of the
     window."""
@@ -102,9 +102,9 @@ def convolution(
     return contract(windows(images, strides, dilation), taps, out, layout, groups)
 
 
-def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kernel:
+def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Filter:
     """A weight (O, I / groups, window), for data with these blocks of channels."""
-    return Kernel(
+    return Filter(
         lambda output, each, taps: kernel.at(O=output.whole, I=each, **taps),
         kernel.extent("I"),
         common_blocks(blocks, kernel.layout.blocks("I")),
@@ -112,9 +112,9 @@ def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Kern
     )
 
 
-def _depthwise_kernel(kernel: View, spatial: str) -> Kernel:
+def _depthwise_kernel(kernel: View, spatial: str) -> Filter:
     """A weight (channels, multiplier, …)."""
-    return Kernel(
+    return Filter(
         lambda output, _, taps: kernel.at(O=output.group, I=output.place, **taps),
         te.index(1),
         (),
@@ -122,7 +122,7 @@ def _depthwise_kernel(kernel: View, spatial: str) -> Kernel:
     )
 
 
-def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Kernel:
+def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Filter:
     """A weight that is depthwise or not, depending on dynamic dimensions."""
 
     def at(output: Output, each: Digits, taps: Taps) -> te.Expr:
@@ -131,7 +131,7 @@ def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Kernel:
         return kernel.at(O=row, I=column, **taps)
 
     inputs = te.select(is_depthwise, te.index(1), kernel.extent("I"))
-    return Kernel(at, inputs, (), {letter: kernel.extent(letter) for letter in spatial})
+    return Filter(at, inputs, (), {letter: kernel.extent(letter) for letter in spatial})
 
 
 def _is_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
@@ -197,7 +197,7 @@ def transposed_convolution(
 
     blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
     every = windows(spread, (1,) * len(spatial), dilation)
-    taps = Kernel(turned, kernel.extent("I") // groups, blocks, window)
+    taps = Filter(turned, kernel.extent("I") // groups, blocks, window)
     return contract(every, taps, out, layout, groups)
 
 
@@ -236,7 +236,7 @@ def _by_phases(
     shape = shape_in(stage, {**extents, **grid, "C": extents["C"] * phases})
     blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
     every = windows(spread, (1,) * len(steps), (1,) * len(steps))
-    window = Kernel(turned, kernel.extent("I") // groups, blocks, taps)
+    window = Filter(turned, kernel.extent("I") // groups, blocks, taps)
     sums = contract(every, window, te.Spec(shape, out.dtype), stage, groups)
 
     def element(place: Place) -> te.Expr:
@@ -263,7 +263,7 @@ def _phase_layout(layout: Layout, spatial: str, each: te.Expr) -> Layout:
 
 
 def contract(
-    window: Window, kernel: Kernel, out: te.Spec, layout: Layout, groups: int
+    window: Window, kernel: Filter, out: te.Spec, layout: Layout, groups: int
 ) -> te.Tensor:
     """The contraction of windows with a weight."""
     total = wide(out.dtype)

@@ -12,7 +12,7 @@ from relay.ir.types import FuncType, TensorType, Type, TypeCall, TypeKind, TypeV
 from relay.ir.variables import all_type_vars
 from relay.testing.generator.choices import chance, pick
 from relay.testing.generator.ledger import NAMES
-from relay.testing.generator.scope import UNKNOWN_COST, Callee, Scope
+from relay.testing.generator.scope import UNKNOWN_COST, Callee, GeneratorScope
 from relay.testing.generator.tensors import call
 from relay.testing.generator.types import (
     INT32,
@@ -33,7 +33,7 @@ MAX_TURNS: Final = 3
 
 
 def callable_for(
-    writer: Writer, goal: Type, scope: Scope
+    writer: Writer, goal: Type, scope: GeneratorScope
 ) -> list[tuple[Callee, dict[TypeVar, Any]]]:
     """The callees with a result of that type, with the type variables it determines."""
     found = []
@@ -49,7 +49,7 @@ def callable_for(
 def call_one(
     writer: Writer,
     callees: Sequence[tuple[Callee, dict[TypeVar, Any]]],
-    scope: Scope,
+    scope: GeneratorScope,
     fuel: int,
     known: bool,
 ) -> Expr:
@@ -72,7 +72,7 @@ def type_argument(writer: Writer, variable: TypeVar, words: Vocabulary) -> Type 
     return dim if fits({variable: dim}, words) else 1
 
 
-def turns(writer: Writer, scope: Scope, fuel: int) -> Expr:
+def turns(writer: Writer, scope: GeneratorScope, fuel: int) -> Expr:
     """The recursion depth of a call."""
     if chance(writer.choices, 70):
         return const(writer.choices.integer(0, MAX_TURNS), "int32")
@@ -85,7 +85,7 @@ def apply(
     function: Expr,
     ty: FuncType,
     bindings: dict[TypeVar, Any],
-    scope: Scope,
+    scope: GeneratorScope,
     fuel: int,
     known: bool,
     first: Sequence[Expr] = (),
@@ -111,7 +111,12 @@ def apply(
 
 
 def construct(
-    writer: Writer, constructor: Constructor, goal: TypeCall, scope: Scope, fuel: int, known: bool
+    writer: Writer,
+    constructor: Constructor,
+    goal: TypeCall,
+    scope: GeneratorScope,
+    fuel: int,
+    known: bool,
 ) -> Expr:
     """A call of a constructor."""
     definition = scope.words.definition(goal)
@@ -127,7 +132,9 @@ def construct(
     )
 
 
-def let_call(writer: Writer, callee: Callee, scope: Scope, fuel: int) -> tuple[Var, Expr, Scope]:
+def let_call(
+    writer: Writer, callee: Callee, scope: GeneratorScope, fuel: int
+) -> tuple[Var, Expr, GeneratorScope]:
     """A variable, the call bound to it, and the extended scope."""
     bindings = {v: type_argument(writer, v, scope.words) for v in callee.variables}
     ty = substitute(callee.ty.ret_type, bindings)
@@ -137,7 +144,7 @@ def let_call(writer: Writer, callee: Callee, scope: Scope, fuel: int) -> tuple[V
     return variable, value, scope.enter([(variable, ty)])
 
 
-def functions_of_type(writer: Writer, goal: FuncType, scope: Scope) -> list[Expr]:
+def functions_of_type(writer: Writer, goal: FuncType, scope: GeneratorScope) -> list[Expr]:
     """Functions of the module, constructors and operators of that type."""
     found: list[Expr] = []
     for callee in writer.callees:

@@ -60,7 +60,7 @@ from relay.testing.generator.features import BOUND
 from relay.testing.generator.ledger import Ledger
 from relay.testing.generator.patterns import Patterns
 from relay.testing.generator.recursion import loop
-from relay.testing.generator.scope import UNKNOWN_COST, Binding, Callee, Scope
+from relay.testing.generator.scope import UNKNOWN_COST, Binding, Callee, GeneratorScope
 from relay.testing.generator.simplest_tensor import converted, simplest
 from relay.testing.generator.tensors import Built, TensorRules, call, clipped
 from relay.testing.generator.types import needs_annotation, random_type
@@ -74,7 +74,7 @@ class Writer(Ledger):
 
     # --- entry points
 
-    def expression(self, goal: Type, scope: Scope, fuel: int, known: bool = False) -> Expr:
+    def expression(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool = False) -> Expr:
         """An expression of type `goal`, whose tensors are within `BOUND`."""
         if isinstance(goal, TensorType):
             return clipped(self.tensor(goal, scope, fuel), goal, BOUND).expr
@@ -88,7 +88,7 @@ class Writer(Ledger):
         self.remember(Built(made, 0), goal, before)
         return made
 
-    def tensor(self, goal: TensorType, scope: Scope, fuel: int) -> Built:
+    def tensor(self, goal: TensorType, scope: GeneratorScope, fuel: int) -> Built:
         """An expression of type `goal`, and the bound of its elements."""
         self.left -= 1
         self.cost += 1
@@ -114,7 +114,7 @@ class Writer(Ledger):
 
     # --- leaves
 
-    def leaf(self, goal: Type, scope: Scope, known: bool) -> Expr:
+    def leaf(self, goal: Type, scope: GeneratorScope, known: bool) -> Expr:
         """A variable, or the smallest value of the type."""
         self.cost += 1
         if (cells := scope.of_type(RefType(goal))) and chance(self.choices, 30):
@@ -139,7 +139,7 @@ class Writer(Ledger):
                 return construct(self, made_by or constructors[0], goal, scope, 0, known)
         raise AssertionError(f"nothing of type {goal} is in scope")
 
-    def tensor_leaf(self, goal: TensorType, scope: Scope) -> Built:
+    def tensor_leaf(self, goal: TensorType, scope: GeneratorScope) -> Built:
         if (cells := scope.of_type(RefType(goal))) and chance(self.choices, 30):
             return Built(self.read(pick(self.choices, cells)), BOUND)
         variables = scope.of_type(goal)
@@ -162,7 +162,7 @@ class Writer(Ledger):
 
     # --- rules for some types
 
-    def own_rules(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Rules:
+    def own_rules(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Rules:
         """Rules that construct a value of the type."""
         rules: Rules = [(4, partial(self.leaf, goal, scope, known))]
         if again := self.remembered(goal, scope):
@@ -190,17 +190,17 @@ class Writer(Ledger):
                 rules.append((4, partial(self.reference, goal, scope, fuel - 1, known)))
         return rules
 
-    def reference(self, goal: RefType, scope: Scope, fuel: int, known: bool) -> Expr:
+    def reference(self, goal: RefType, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         self.effects += 1
         return RefCreate(self.expression(goal.value, scope, fuel, known))
 
-    def function(self, goal: FuncType, scope: Scope, fuel: int, known: bool) -> Function:
+    def function(self, goal: FuncType, scope: GeneratorScope, fuel: int, known: bool) -> Function:
         """A closure of at most `UNKNOWN_COST`, as it may be called from anywhere."""
         made, _ = self.closure(goal, scope, fuel, known, UNKNOWN_COST)
         return made
 
     def closure(
-        self, goal: FuncType, scope: Scope, fuel: int, known: bool, cost: int
+        self, goal: FuncType, scope: GeneratorScope, fuel: int, known: bool, cost: int
     ) -> tuple[Function, int]:
         """A function of at most that cost, and its actual cost."""
         told = known and chance(self.choices, 20)  # by the context
@@ -214,7 +214,7 @@ class Writer(Ledger):
 
     # --- rules for every type
 
-    def rules(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Rules:
+    def rules(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Rules:
         """Rules that apply to every type."""
         features = self.features
         rules: Rules = [
@@ -243,7 +243,7 @@ class Writer(Ledger):
                 )
         return rules
 
-    def let(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def let(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         callees = [c for c in (*self.callees, *scope.callees) if self.cost + c.cost <= self.limit]
         if callees and chance(self.choices, 40):
             variable, value, inner = let_call(self, pick(self.choices, callees), scope, fuel - 1)
@@ -255,7 +255,7 @@ class Writer(Ledger):
             inner = scope.enter([(variable, ty)])
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
-    def let_closure(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def let_closure(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         """`let %f = fn (…) { … }`, to be called within the limit of cost."""
         if chance(self.choices, 25) and self.features.polymorphism:
             return self.let_polymorphic(goal, scope, fuel, known)
@@ -272,7 +272,7 @@ class Writer(Ledger):
         inner = scope.bind(as_value, [Callee(variable, ty, (), cost, pure)])
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
-    def let_polymorphic(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def let_polymorphic(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         """`let %f = fn [A](%x: A, …) -> … { … }`, instantiated by each call."""
         first: Type
         if self.features.named_dims and chance(self.choices, 40):
@@ -298,7 +298,7 @@ class Writer(Ledger):
         inner = scope.bind([], [callee])
         return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
-    def applied_closure(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def applied_closure(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         ty = FuncType((random_type(self.choices, scope.words, 1),), goal)
         (argument,) = ty.arg_types
         value = self.expression(argument, scope, fuel - 1)
@@ -306,12 +306,12 @@ class Writer(Ledger):
         self.cost += cost
         return Call(made, (value,))
 
-    def branch(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def branch(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         cond = self.expression(BOOL, scope, fuel - 1)
         true_branch = self.expression(goal, scope, fuel - 1, known)
         return If(cond, true_branch, self.expression(goal, scope, fuel - 1, True))
 
-    def projection(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def projection(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         """A field of a tuple in scope, or of a new one."""
         in_scope = [
             (b, i)
@@ -328,7 +328,7 @@ class Writer(Ledger):
         fields[index] = goal
         return TupleGetItem(self.expression(TupleType(tuple(fields)), scope, fuel - 1), index)
 
-    def match(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def match(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         """An exhaustive match on a value in scope, or on a new one."""
         patterns = Patterns(self.choices, scope.words, partial(self.pattern_variable, scope.words))
         matched = [b for b in scope.bindings if isinstance(b.ty, TypeCall | TupleType)]
@@ -348,7 +348,7 @@ class Writer(Ledger):
             clauses.append(Clause(case.pattern, body))
         return Match(data, tuple(clauses), complete=not chance(self.choices, 15))
 
-    def matchable(self, scope: Scope) -> Type:
+    def matchable(self, scope: GeneratorScope) -> Type:
         """A type to match on."""
         words = scope.words
         if words.definitions and chance(self.choices, 80):
@@ -358,7 +358,7 @@ class Writer(Ledger):
         return TupleType(tuple(random_type(self.choices, words, 1) for _ in range(2)))
 
     def inexhaustive_match(
-        self, goal: Type, ty: TypeCall, scope: Scope, fuel: int, known: bool
+        self, goal: Type, ty: TypeCall, scope: GeneratorScope, fuel: int, known: bool
     ) -> Expr:
         """`match? (C(…)) { C(…) => … }`: an inexhaustive match that cannot fail."""
         constructor = pick(self.choices, scope.words.definition(ty).constructors)
@@ -371,7 +371,7 @@ class Writer(Ledger):
 
     # --- references
 
-    def cell(self, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def cell(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
         """`let %r = ref(…); …`"""
         held = goal if chance(self.choices, 50) else random_type(self.choices, scope.words, 1)
         self.effects += 1
@@ -393,7 +393,9 @@ class Writer(Ledger):
         self.effects += 1
         return RefRead(self.use(binding))
 
-    def write(self, binding: Binding, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+    def write(
+        self, binding: Binding, goal: Type, scope: GeneratorScope, fuel: int, known: bool
+    ) -> Expr:
         """`ref_write(%r, …); …`"""
         assert isinstance(binding.ty, RefType)
         self.effects += 1

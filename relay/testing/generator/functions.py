@@ -36,7 +36,7 @@ from relay.testing.generator.choices import Choices, chance, pick, several, weig
 from relay.testing.generator.expressions import Writer
 from relay.testing.generator.features import Features
 from relay.testing.generator.recursion import bounded_type, counting_down
-from relay.testing.generator.scope import UNKNOWN_COST, Callee, Scope
+from relay.testing.generator.scope import UNKNOWN_COST, Callee, GeneratorScope
 from relay.testing.generator.tensors import call
 from relay.testing.generator.types import (
     INT32,
@@ -148,7 +148,7 @@ class Functions:
         params += self.extra(words, 3)
         result = self.result(words)
         variables = [self.writer.parameter(t, words) for t in params]
-        scope = Scope(words).enter(zip(variables, params, strict=True))
+        scope = GeneratorScope(words).enter(zip(variables, params, strict=True))
         effects = self.writer.effects
         annotated = chance(self.choices, 60)
         body = self.writer.expression(result, scope, self.fuel, annotated)
@@ -171,7 +171,7 @@ class Functions:
         name = self.name()
         effects = self.writer.effects
         function, cost = counting_down(
-            self.writer, name, tuple(states), result, Scope(words), self.fuel
+            self.writer, name, tuple(states), result, GeneratorScope(words), self.fuel
         )
         params = [INT32, *states]
         self.done(name, params, result, declared, words, cost, effects, counts=True)
@@ -192,7 +192,7 @@ class Functions:
             self.writer.left = left
             self.writer.memory.clear()
             function, cost = counting_down(
-                self.writer, other, tuple(states), result, Scope(words), self.fuel
+                self.writer, other, tuple(states), result, GeneratorScope(words), self.fuel
             )
             made.append((name, replace_type_params(function, declared)))
             costs += cost
@@ -216,7 +216,7 @@ class Functions:
         name = self.name()
         data = self.writer.variable(whole, words, True, "t")
         others = [self.writer.parameter(t, words) for t in params]
-        scope = Scope(words).enter(zip(others, params, strict=True))
+        scope = GeneratorScope(words).enter(zip(others, params, strict=True))
         effects = self.writer.effects
         clauses = []
         for constructor in words.definition(whole).constructors:
@@ -296,7 +296,9 @@ class Functions:
         name = self.name()
         counter = Var("i", INT32)
         variables = [self.writer.parameter(t, words) for t in params]
-        scope = Scope(words).enter([(counter, INT32), *zip(variables, params, strict=True)])
+        scope = GeneratorScope(words).enter(
+            [(counter, INT32), *zip(variables, params, strict=True)]
+        )
         definition = words.definition(whole)
         constructor = pick(
             self.choices, [c for c in definition.constructors if recursive_fields(c)]
@@ -316,7 +318,7 @@ class Functions:
         function = Function((counter, *variables), body, words.shown(whole), declared)
         return [(name, function)]
 
-    def part(self, ty: Type, scope: Scope) -> Expr:
+    def part(self, ty: Type, scope: GeneratorScope) -> Expr:
         return self.writer.expression(ty, scope, self.fuel - 2, True)
 
     def recursive_type(self, words: Vocabulary) -> TypeCall:
@@ -355,7 +357,7 @@ class Functions:
         params += [TensorType((h,), pick(choices, features.dtypes)) for h in hidden]
         words = words.with_variables((), hidden, hidden)
         variables = [self.writer.parameter(t, words) for t in params]
-        scope = Scope(words).enter(zip(variables, params, strict=True))
+        scope = GeneratorScope(words).enter(zip(variables, params, strict=True))
         lets = []
         for callee in self.writer.callees:
             if chance(choices, 50):

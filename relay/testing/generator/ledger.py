@@ -17,7 +17,7 @@ from relay.ir.types import Type
 from relay.ir.variables import free_vars
 from relay.testing.generator.choices import Choices, chance, pick, several
 from relay.testing.generator.features import Features
-from relay.testing.generator.scope import Binding, Callee, Scope
+from relay.testing.generator.scope import Binding, Callee, GeneratorScope
 from relay.testing.generator.tensors import Built
 from relay.testing.generator.types import Vocabulary, random_type
 
@@ -55,7 +55,7 @@ class Ledger:
             self.memory.append(Remembered(built, ty))
             del self.memory[:-REMEMBERED]
 
-    def remembered(self, goal: Type, scope: Scope) -> list[Remembered]:
+    def remembered(self, goal: Type, scope: GeneratorScope) -> list[Remembered]:
         """Earlier expressions of that type whose variables are in scope."""
         fitting = [m for m in reversed(self.memory) if m.ty == goal]
         if not fitting:

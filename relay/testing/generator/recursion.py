@@ -8,7 +8,7 @@ from relay.ir.expr import Call, Expr, Function, If, Let, Var, const
 from relay.ir.types import UNIT, FuncType, Type
 from relay.testing.generator.calls import MAX_TURNS, call_one
 from relay.testing.generator.choices import chance
-from relay.testing.generator.scope import Callee, Scope
+from relay.testing.generator.scope import Callee, GeneratorScope
 from relay.testing.generator.tensors import call
 from relay.testing.generator.types import (
     INT32,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from relay.testing.generator.expressions import Writer
 
 
-def loop(writer: Writer, goal: Type, scope: Scope, fuel: int, known: bool) -> Expr:
+def loop(writer: Writer, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
     """A local recursive function and a call of it.
 
     let %f = fn (%i: int32, %s: S) -> R { if (%i <= 0) { … } else { … %f(%i - 1, …) … } };
@@ -60,7 +60,7 @@ def counting_down(
     recur: Expr,
     states: tuple[Type, ...],
     result: Type,
-    scope: Scope,
+    scope: GeneratorScope,
     fuel: int,
 ) -> tuple[Function, int]:
     """`fn (%i, states…) -> result` that calls `recur` with %i - 1; and its cost."""

@@ -43,21 +43,21 @@ class Callee:
 
 
 @frozen
-class Scope:
+class GeneratorScope:
     """Variables and functions in scope, innermost last, and the vocabulary of types."""
 
     words: Vocabulary
     bindings: tuple[Binding, ...] = ()
     callees: tuple[Callee, ...] = ()
 
-    def bind(self, bindings: Iterable[Binding], callees: Iterable[Callee] = ()) -> Scope:
+    def bind(self, bindings: Iterable[Binding], callees: Iterable[Callee] = ()) -> GeneratorScope:
         return replace(
             self,
             bindings=(*self.bindings, *bindings),
             callees=(*self.callees, *callees),
         )
 
-    def enter(self, variables: Iterable[tuple[Var, Type]]) -> Scope:
+    def enter(self, variables: Iterable[tuple[Var, Type]]) -> GeneratorScope:
         """With variables of known type only; functions among them may have effects."""
         scope = self
         for var, ty in variables:

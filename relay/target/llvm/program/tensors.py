@@ -11,7 +11,7 @@ from math import prod
 from relay.extents import TENSOR_BYTES, size_text, tensor_text
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.native import layout
-from relay.program.frame import Frame, plan_frame
+from relay.program.frame import FrameLayout, plan_frame
 from relay.program.program import (
     AllocTensor,
     ComputeSize,
@@ -37,7 +37,7 @@ class Tensors(Emitter):
 
     def __init__(self, unit: Unit, function: Function) -> None:
         super().__init__(unit, function)
-        self.frame: Frame = plan_frame(function)
+        self.frame: FrameLayout = plan_frame(function)
         self.frame_begin = "null"  # where all of its tensors are empty there is no frame
         self.sizes: dict[Register, tuple[str, ...]] = {}  # of tensors, as far as they are known
 
