@@ -13,7 +13,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from relay import te
-from relay.errors import AnySpan, Diagnostic, DiagnosticError, RelayError
+from relay.errors import AnySpan, EvaluationError, RelayError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.types import IncompleteType, TensorType, Type
@@ -28,6 +28,10 @@ _ANYTHING = (sample((2, 3)), sample([(2,), (0, 3)], dtype="int8"), sample((), dt
 
 def _identity(site: Site) -> Type | None:
     """The type of the argument; inferred in both directions."""
+    for name, value in () if site.attrs is None else site.attrs.items():
+        if name.endswith("virtual_device") and value:
+            well_formed = _DEVICE.fullmatch(value) is not None
+            site.require(well_formed, f"`{name}` is no device", '"cpu" or "cuda(1)"', repr(value))
     if not isinstance(site.args[0], IncompleteType):
         return site.args[0]
     site.assign(0, site.result)
@@ -156,9 +160,8 @@ def device_name(device: Device | str | None) -> str:
 def require_cpu(device: str, span: AnySpan | None = None) -> None:
     """Refuse other devices than the CPU, where all programs run."""
     if device and not device_name(device).startswith("cpu("):
-        raise DiagnosticError(
-            Diagnostic(f"there is no device `{device}`", span, hint="programs run on the CPU")
-        )
+        message = f"there is no device `{device}`"
+        raise EvaluationError.of(message, span, "cpu, where all programs run", device)
 
 
 def annotated(call: Call) -> Expr:
