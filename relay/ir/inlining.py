@@ -15,8 +15,9 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.copying import copied
+from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var, ascribed, is_atom
-from relay.ir.types import substitute
+from relay.ir.types import Type, TypeVar, substitute
 
 
 @frozen
@@ -54,10 +55,23 @@ class Inlining:
         `function` and `args` are the callee and the arguments after rewriting; `may_move` is asked
         about the arguments before it. `bind_all`: all arguments but atoms are bound by a `let`.
         """
-        callee = self.callee
-        types = dict(zip(callee.type_params, self.call.type_args, strict=True))
+        types, given, bound = self.bindings(function, args, may_move, bind_all)
+        # a function may be called from several places, and each needs its own copy of the body
+        return self.bound(copied(function, types, given), bound)
+
+    def bindings(
+        self,
+        function: Function,
+        args: Sequence[Expr],
+        may_move: Callable[[Expr], bool] = lambda _: False,
+        bind_all: bool = False,
+    ) -> tuple[dict[TypeVar, Type | Dim], dict[Var, Expr], list[Expr]]:
+        """The type arguments, the arguments that replace parameters, and those that are bound."""
+        types: dict[TypeVar, Type | Dim] = dict(
+            zip(self.callee.type_params, self.call.type_args, strict=True)
+        )
         given: dict[Var, Expr] = {}
-        first: list[Expr] = []
+        bound: list[Expr] = []
         in_order = not bind_all and _uses_in_order(function)
         for param, before, arg in zip(function.params, self.call.args, args, strict=True):
             declared = param.type_annotation and substitute(param.type_annotation, types)
@@ -65,13 +79,15 @@ class Inlining:
             if as_declared and (in_order or is_atom(arg) or may_move(before)):
                 given[param] = arg
             else:
-                first.append(arg)
-        # a function may be called from several places, and each needs its own copy of the body
-        copy = copied(function, types, given)
+                bound.append(arg)
+        return types, given, bound
+
+    def bound(self, copy: Function, args: Sequence[Expr]) -> Expr:
+        """The body of a copy of the callee, whose remaining parameters are bound to `args`."""
         body: Expr = copy.body
-        if callee.ret_type not in (None, callee.body.ty):  # the declared type is less precise
-            body = ascribed(body, copy.ret_type)
-        for variable, arg in reversed(list(zip(copy.params, first, strict=True))):
+        if self.callee.ret_type not in (None, self.callee.body.ty):
+            body = ascribed(body, copy.ret_type)  # the declared type is less precise
+        for variable, arg in reversed(list(zip(copy.params, args, strict=True))):
             body = Let(variable, arg, body)
         return body
 

@@ -106,8 +106,11 @@ class _Inlining:
 
     def _called(self, call: Call, callee: Function, args: list[Expr]) -> Steps[Expr]:
         """The replacement of a call."""
-        function = yield self.of(callee)
         inlining = Inlining(call, callee)
         if is_opaque(callee) or not inlining.is_possible:
-            return tree.replace(call, op=copied(function), args=tuple(args))
-        return inlining.body(function, args, bind_all=True)
+            function = yield self.of(copied(callee))
+            return tree.replace(call, op=function, args=tuple(args))
+        # the copy is rewritten, not the rewritten body copied: a chain of calls stays linear
+        types, given, bound = inlining.bindings(callee, args, bind_all=True)
+        copy = yield self.of(copied(callee, types, given))
+        return inlining.bound(copy, bound)
