@@ -51,7 +51,7 @@ HOSTILE = (-(2**63), -(2**62), -1, 0, 1, 2**31, 2**62, 2**63 - 1)
 EXTENTS = (0, 1)  # of open axes
 HUGE = (2**31, 2**62)  # of axes of types, and of tensors that are empty by another axis
 # What NumPy says on its way to a result that is empty: the interpreter is no oracle there.
-NO_ORACLE = ("array is too big", "Unable to allocate")
+NO_ORACLE = ("array is too big", "Maximum allowed dimension", "Unable to allocate")
 # What the interpreter refuses and compiled code leaves out: it would cost a look at every call.
 UNCHECKED = {"strided_set": "does not fit into the slice"}
 # Attributes that say what the arguments are: with others the interpreter refuses, compiled code
