@@ -1,7 +1,7 @@
 """The networks of `relay.testing` a second time, in PyTorch: float64, with the same weights.
 
-`judge` gives a network of the zoo an input and says what its result must be; the functions here are
-what it computes that with, each `network(weights, x)`.
+`oracle` gives a network of the zoo an input and says what its result must be; the functions here
+are what it computes that with, each `network(weights, x)`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def scrambled(params: Mapping[str, NDArray], seed: int = 1) -> dict[str, NDArray
     return made
 
 
-def judge(
+def oracle(
     workload: Workload, network: Network
 ) -> tuple[dict[str, NDArray], np.ndarray, np.ndarray]:
     """Parameters and an input for a workload, and what PyTorch makes of them in float64."""

@@ -130,7 +130,7 @@ def cache(tmp_path_factory):
 def test_networks_agree_with_pytorch(name, level, cache):
     model = SMALL[name]
     workload = model.make()
-    params, data, expected = in_pytorch.judge(workload, model.network)
+    params, data, expected = in_pytorch.oracle(workload, model.network)
     exe = relay.compile(workload[0], params, level=level, cache=cache)
     assert in_pytorch.error(exe(data), expected) <= TOLERANCE
 
@@ -139,7 +139,7 @@ def test_networks_agree_with_pytorch(name, level, cache):
 def test_weights_may_come_with_every_call(name, cache):
     model = SMALL[name]
     workload = model.make()
-    params, data, expected = in_pytorch.judge(workload, model.network)
+    params, data, expected = in_pytorch.oracle(workload, model.network)
     exe = relay.compile(workload[0], cache=cache)
     given = {name: value.numpy() for name, value in params.items()}
     assert in_pytorch.error(exe(data=data, **given), expected) <= TOLERANCE
@@ -149,7 +149,7 @@ def test_other_weights_need_no_compilation(cache):
     model = SMALL["MLP"]
     module, before = model.make()
     exe = relay.compile(module, before, cache=cache)
-    params, data, expected = in_pytorch.judge((module, before), model.network)
+    params, data, expected = in_pytorch.oracle((module, before), model.network)
     assert in_pytorch.error(exe(data), expected) > TOLERANCE
     exe.set_params(params)
     assert in_pytorch.error(exe(data), expected) <= TOLERANCE
@@ -161,7 +161,7 @@ def test_other_weights_need_no_compilation(cache):
 def test_networks_of_full_size_agree_with_pytorch(name, level, cache):
     model = LARGE[name]
     workload = model.make()
-    params, data, expected = in_pytorch.judge(workload, model.network)
+    params, data, expected = in_pytorch.oracle(workload, model.network)
     alone = relay.compile(workload[0], params, level=level, threads=1, cache=cache)(data)
     assert in_pytorch.error(alone, expected) <= TOLERANCE
     shared = relay.compile(workload[0], params, level=level, threads=2, cache=cache)(data)
@@ -177,6 +177,6 @@ def test_networks_agree_with_pytorch_whatever_the_processor_has(name, features, 
         pytest.skip(f"this machine has no {features}")
     model = LARGE[name]
     workload = model.make()
-    params, data, expected = in_pytorch.judge(workload, model.network)
+    params, data, expected = in_pytorch.oracle(workload, model.network)
     exe = relay.compile(workload[0], params, target=target, cache=cache)
     assert in_pytorch.error(exe(data), expected) <= TOLERANCE

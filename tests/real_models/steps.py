@@ -7,7 +7,7 @@
 A number between two steps is rounded up by one implementation and down by another that differs in
 its last bit; what follows differs by a step, ranges that are measured differ with it, and a network
 that is deep enough carries that to its results. How a compiler rounds can be judged where it begins
-from the very numbers that the judge rounded, so what the judge found goes into `answered`.
+from the very numbers that the oracle rounded, so what the oracle found goes into `answered`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-# The outputs of an operator that stand for others: how far from those of a judge is still right.
+# The outputs of an operator that stand for others: how far from those of a oracle is still right.
 ROUNDING = {
     "QuantizeLinear": ("steps",),
     "DynamicQuantizeLinear": ("steps", "scale", "steps"),

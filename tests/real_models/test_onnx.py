@@ -30,7 +30,7 @@ def had(model: RealModel) -> Path:
         pytest.skip(str(reason))
 
 
-def judge(model: str | bytes) -> onnxruntime.InferenceSession:
+def oracle(model: str | bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     # sums of products of bytes are exact, on a processor without VNNI too
@@ -41,7 +41,7 @@ def judge(model: str | bytes) -> onnxruntime.InferenceSession:
 @pytest.mark.parametrize("model", ONNX_MODELS, ids=lambda model: model.name.replace(" ", "-"))
 def test_a_real_model_gives_what_onnx_runtime_gives(model):
     path = had(model)
-    session = judge(str(path))
+    session = oracle(str(path))
     exe = relay.compile(str(path))
     for sizes in model.sizes:
         feeds = model.feeds(sizes)
@@ -62,7 +62,7 @@ def test_a_real_model_gives_what_onnx_runtime_gives(model):
 def test_all_that_a_quantized_model_rounds_is_exact_or_one_step_off(model):
     whole = onnx.load(had(model))
     parts = cut(whole)
-    session = judge(parts.asked.SerializeToString())
+    session = oracle(parts.asked.SerializeToString())
     names = [output.name for output in session.get_outputs()]
     for sizes in model.sizes:
         feeds = model.feeds(sizes)

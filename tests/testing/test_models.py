@@ -23,7 +23,7 @@ from tests.models import in_pytorch
 
 
 def agrees(workload, network, tolerance=1e-4):
-    params, data, expected = in_pytorch.judge(workload, network)
+    params, data, expected = in_pytorch.oracle(workload, network)
     run = relay.create_executor("debug", workload[0], params=params).evaluate()
     assert in_pytorch.error(run(data=data).numpy(), expected) <= tolerance
 

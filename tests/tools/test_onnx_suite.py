@@ -6,7 +6,7 @@ import re
 import pytest
 
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import interpreter
+from tests.frontend.onnx.oracle import interpreter
 from tests.support.sampling import part_of
 from tools.onnx_suite import cases, check, excluded, exclusions, load, run
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from relay.frontend.onnx.scope import GraphScope, type_of
+from relay.frontend.common.scope import type_of
+from relay.frontend.onnx.scope import GraphScope
 from relay.ir.dims import Any as AnyDim
 from relay.ir.expr import Expr, Tuple, TupleGetItem
 from relay.ir.types import GlobalTypeVar, TensorType, TupleType, Type, TypeCall

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 from relay import tree
 from relay.errors import AnySpan, FrontendError
+from relay.frontend.common.scope import is_nothing, type_of
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
 from relay.frontend.onnx.joining import has_hole, joined
-from relay.frontend.onnx.scope import GraphScope, is_nothing, type_of
+from relay.frontend.onnx.scope import GraphScope
 from relay.immutable import frozen
 from relay.ir.expr import (
     Call,

@@ -17,8 +17,9 @@ from onnx import NodeProto
 
 from relay.check.infer import infer_expr
 from relay.errors import FrontendError
+from relay.frontend.common.scope import is_nothing, type_of
 from relay.frontend.onnx.branches import Branch, closed, filled
-from relay.frontend.onnx.scope import GraphScope, is_nothing, type_of
+from relay.frontend.onnx.scope import GraphScope
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var, bind

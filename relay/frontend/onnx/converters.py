@@ -1,11 +1,10 @@
-"""Which function converts which operator: tables, one per family of operators.
+"""Tables of converters of ONNX operators, one per family and domain.
 
     table = Converters()                              # of the default domain
     @table("Softmax", since=13)
     def softmax(node, data): …
 
-A node is converted by the function with the largest `since` up to the version of the operator set
-that the model imports. Operators of one's own are another table:
+Operators of one's own are another table:
 
     mine = Converters("my.domain")
     relay.frontend.from_onnx(model, operators=[mine])
@@ -13,80 +12,33 @@ that the model imports. Operators of one's own are another table:
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
-from pkgutil import walk_packages
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
-# (node: `relay.frontend.onnx.Node`, *inputs) -> an expression, or a sequence with one per output;
-# an omitted input is None
-Converter = Callable[..., Any]
-Function = TypeVar("Function", bound=Converter)
+from relay.frontend.common import converters as common
+from relay.frontend.common.converters import Converter
 
 DEFAULT_DOMAINS = ("", "ai.onnx")  # two names for one domain
 
 
-class Converters:
-    """The converters of operators of one domain, by name and first version."""
+class Converters(common.Converters):
+    """The converters of operators of one domain, by name and first version of the operator set;
+    an omitted input of a node is None."""
 
     def __init__(self, domain: str = "") -> None:
-        self.domain = "" if domain in DEFAULT_DOMAINS else domain
-        self._table: dict[str, list[tuple[int, Converter]]] = {}
-
-    def __call__(self, *names: str, since: int = 1) -> Callable[[Function], Function]:
-        """A decorator: the function converts the operators of these names."""
-
-        def enter(converter: Function) -> Function:
-            for name in names:
-                self.add(name, converter, since)
-            return converter
-
-        return enter
-
-    def add(self, name: str, converter: Converter, since: int = 1) -> None:
-        """Convert an operator by a function."""
-        versions = self._table.setdefault(name, [])
-        versions.append((since, converter))
-        versions.sort(key=lambda one: one[0])
-
-    def add_unary(self, operators: Mapping[str, Callable[[Any], Any]]) -> None:
-        """Convert operators of one input, without attributes, by functions of that input."""
-        for name, operator in operators.items():
-            self.add(name, partial(_unary, operator))
-
-    def find(self, name: str, version: int) -> Converter | None:
-        """The converter of an operator in a version of the operator set."""
-        found = None
-        for since, converter in self._table.get(name, ()):
-            if since <= version:
-                found = converter
-        return found
-
-    def names(self) -> Iterator[str]:
-        yield from self._table
+        super().__init__(_one_name(domain))
 
 
-def _unary(operator: Callable[[Any], Any], node: Any, data: Any) -> Any:
-    return operator(data)
-
-
-@cache
-def built_in() -> tuple[Converters, ...]:
+def built_in() -> tuple[common.Converters, ...]:
     """The tables of all files under `operators`."""
-    package = importlib.import_module(f"{__package__}.operators")
-    names = sorted(found.name for found in walk_packages(package.__path__, f"{package.__name__}."))
-    tables = (getattr(importlib.import_module(name), "table", None) for name in names)
-    return tuple(table for table in tables if table is not None)
+    return common.tables_in(f"{__package__}.operators")
 
 
-def find(tables: Sequence[Converters], domain: str, name: str, version: int) -> Converter | None:
+def find(
+    tables: Sequence[common.Converters], domain: str, name: str, version: int
+) -> Converter | None:
     """The first converter that tables have for an operator."""
-    domain = "" if domain in DEFAULT_DOMAINS else domain
-    for table in tables:
-        if table.domain == domain and (found := table.find(name, version)) is not None:
-            return found
-    return None
+    return common.find(tables, _one_name(domain), name, version)
 
 
-__all__ = ["Converter", "Converters", "built_in", "find"]
+def _one_name(domain: str) -> str:
+    return "" if domain in DEFAULT_DOMAINS else domain

@@ -27,12 +27,6 @@ MOST = 64  # elements
 ELEMENT_TYPES = ("int32", "int64", "bool")
 
 
-def static(extents: Sequence[Dim | None] | None) -> tuple[int, ...] | None:
-    """Extents as numbers; None if one of them is dynamic, or they are not known."""
-    found = tuple(one for one in extents or () if isinstance(one, int))
-    return found if extents is not None and len(found) == len(extents) else None
-
-
 def elements_of_array(data: NDArray) -> Elements | None:
     """The elements of a constant, if it can be a shape."""
     if len(data.shape) > 1 or data.dtype not in ELEMENT_TYPES:

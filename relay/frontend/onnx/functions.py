@@ -17,7 +17,7 @@ from onnx.helper import (
 )
 
 from relay.errors import FrontendError
-from relay.frontend.onnx.naming import quoted
+from relay.frontend.common.naming import quoted
 from relay.frontend.onnx.types import ELEMENT_TYPES
 from relay.ir.types import GlobalTypeVar, TensorType, Type, TypeCall
 

@@ -16,15 +16,17 @@ from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
+from relay.frontend.common.converters import Converters
+from relay.frontend.common.naming import quoted, repeated
+from relay.frontend.common.scope import type_of
 from relay.frontend.onnx.branches import Branch, Fork, closed, dead_end, either, types_of_both
 from relay.frontend.onnx.continuations import Paths, live_values, with_forks_last
-from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
-from relay.frontend.onnx.naming import quoted, repeated
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.schema import arguments, check_node
-from relay.frontend.onnx.scope import GraphScope, type_of
+from relay.frontend.onnx.scope import GraphScope
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
 from relay.frontend.onnx.versions import versions_of
@@ -218,13 +220,13 @@ class GraphImporter:
             raise FrontendError.of(f"attribute {quoted(twice)} is there twice", span)
         node = Node(
             proto.op_type,
+            span,
+            scope,
             proto.domain,
             version,
             tuple(self._input(name, scope, span) for name in proto.input),
             tuple(proto.output),
             {one.name: self._attribute(one) for one in proto.attribute},
-            span,
-            scope,
             self,
         )
         results = self._results(node, proto)

@@ -11,12 +11,13 @@ import onnx
 
 from relay.check.infer import infer_module
 from relay.errors import FrontendError, did_you_mean
+from relay.frontend.common.naming import quoted, repeated
+from relay.frontend.common.scope import is_nothing
 from relay.frontend.onnx.converters import Converters, built_in
 from relay.frontend.onnx.functions import Bodies
 from relay.frontend.onnx.graph import GraphImporter
 from relay.frontend.onnx.load import Model, check_text, load, readable
-from relay.frontend.onnx.naming import quoted, repeated
-from relay.frontend.onnx.scope import GraphScope, is_nothing
+from relay.frontend.onnx.scope import GraphScope
 from relay.frontend.onnx.survey import survey
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions

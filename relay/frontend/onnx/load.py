@@ -17,8 +17,8 @@ import onnx
 from google.protobuf.message import DecodeError, EncodeError
 
 from relay.errors import FrontendError
+from relay.frontend.common.naming import quoted
 from relay.frontend.onnx.functions import all_nodes, graphs_of
-from relay.frontend.onnx.naming import quoted
 from relay.frontend.onnx.tensors import Files
 from relay.frontend.onnx.types import innermost
 

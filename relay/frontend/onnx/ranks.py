@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from onnx import NodeProto, helper
 
+from relay.frontend.common.scope import type_of
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.scope import GraphScope, type_of
+from relay.frontend.onnx.scope import GraphScope
 from relay.frontend.onnx.types import lacks_shape
 from relay.ir.types import TensorType
 

@@ -11,7 +11,8 @@ import onnx
 from onnx import AttributeProto, NodeProto
 
 from relay.errors import FrontendError, Span
-from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converter
+from relay.frontend.common.converters import Converter
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS
 from relay.frontend.onnx.microsoft import DOMAIN, attribute_kind
 from relay.immutable import frozen
 from relay.ir.expr import Expr

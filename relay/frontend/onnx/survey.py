@@ -8,9 +8,10 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from relay.errors import FrontendError
-from relay.frontend.onnx.converters import DEFAULT_DOMAINS, Converters, find
+from relay.frontend.common.converters import Converters
+from relay.frontend.common.naming import quoted
+from relay.frontend.onnx.converters import DEFAULT_DOMAINS, find
 from relay.frontend.onnx.functions import Bodies, all_nodes, graphs_of, has_standard_body
-from relay.frontend.onnx.naming import quoted
 from relay.frontend.onnx.types import ELEMENT_TYPES, element_name, innermost
 from relay.frontend.onnx.versions import versions_of
 

@@ -19,7 +19,7 @@ from onnx import SparseTensorProto, TensorProto
 
 from relay import dtypes
 from relay.errors import FrontendError
-from relay.frontend.onnx.naming import quoted
+from relay.frontend.common.naming import quoted
 from relay.frontend.onnx.types import MOST_AXES, element_type
 from relay.immutable import frozen
 

@@ -8,8 +8,8 @@ import onnx
 from onnx import OperatorSetIdProto
 
 from relay.errors import FrontendError
+from relay.frontend.common.naming import quoted
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS
-from relay.frontend.onnx.naming import quoted
 
 LARGEST = 2**31 - 1
 

@@ -77,7 +77,7 @@ EXPLAINED = {
     ),
 }  # fmt: skip
 
-# Models that are written and that no judge runs, and why.
+# Models that are written and that no oracle runs, and why.
 UNJUDGED = {
     **dict.fromkeys(("argmax-5", "argmin-5"), "neither says which element of none is the largest"),
     **dict.fromkeys(("nn.lrn-1", "nn.lrn-3"), "both take images, of four axes, alone"),
@@ -88,7 +88,7 @@ ONE_STEP = "qnn."
 
 
 def agrees(use: Use) -> bool:
-    """Whether the model was written and run; an error if the results are others, and if no judge
+    """Whether the model was written and run; an error if the results are others, and if no oracle
     runs what was written."""
     if use.name in EXPLAINED:
         return False

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from tests.frontend.onnx.judge import of_graph, value
+from tests.frontend.onnx.oracle import of_graph, value
 
 Builder = Callable[[], ModelProto]
 REFUSED: dict[str, Builder] = {}

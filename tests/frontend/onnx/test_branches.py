@@ -13,7 +13,7 @@ from onnx import helper
 import relay
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, of_graph, ours, value
+from tests.frontend.onnx.oracle import agree, of_graph, ours, value
 
 NODE = helper.make_node
 ROWS = np.arange(6, dtype="float32").reshape(2, 3)

@@ -13,7 +13,7 @@ from relay.errors import FrontendError
 from relay.frontend.onnx import Converters
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.hostile_models import call, function, with_functions
-from tests.frontend.onnx.judge import of_graph, value
+from tests.frontend.onnx.oracle import of_graph, value
 
 X = np.array([[1.0, -2.0, 3.0]], "float32")
 

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 from relay.frontend.onnx.elements import propagate
 from relay.frontend.onnx.importer import from_onnx
 from relay.ir.types import ShapeVar
-from tests.frontend.onnx.judge import agree, main_type, of_graph, value
+from tests.frontend.onnx.oracle import agree, main_type, of_graph, value
 
 N, M = ShapeVar("n"), ShapeVar("m")
 

@@ -10,7 +10,7 @@ from onnx import helper
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.hostile_models import call, function, named, node, with_functions
-from tests.frontend.onnx.judge import agree
+from tests.frontend.onnx.oracle import agree
 
 X = np.array([[1.0, -2.0, 3.0], [-0.5, 0.0, 4.0]], "float32")
 

@@ -17,7 +17,7 @@ from relay.driver import compile as compile_model
 from relay.errors import FrontendError, RelayError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.hostile_models import EITHER, REFUSED, X, chain, nested, node
-from tests.frontend.onnx.judge import of_graph, value
+from tests.frontend.onnx.oracle import of_graph, value
 from tests.support.sampling import RUN
 
 ROOT = Path(__file__).parents[3]

@@ -16,7 +16,7 @@ from onnxruntime import quantization
 from relay.analysis import list_op_freqs
 from relay.frontend.onnx.importer import from_onnx
 from relay.pipeline import optimize
-from tests.frontend.onnx.judge import ours, runtime
+from tests.frontend.onnx.oracle import ours, runtime
 
 SHAPE = (1, 3, 16, 16)
 
@@ -93,7 +93,7 @@ def quantized(folder: Path, form: str, activation: str, weight: str) -> onnx.Mod
             activation_type=getattr(quantization.QuantType, activation),
             weight_type=getattr(quantization.QuantType, weight),
             per_channel=activation == "QInt8",
-            # without VNNI the judge makes others unsigned, for which it has no matrix product
+            # without VNNI the oracle makes others unsigned, for which it has no matrix product
             reduce_range=form == "QOperator" and activation == "QInt8",
         )
     finally:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.frontend.onnx.judge import close, ours, reference, runtime
+from tests.frontend.onnx.oracle import close, ours, reference, runtime
 from tests.frontend.onnx.random_models.models import random_model
 from tests.frontend.onnx.random_models.open_run import model_of, tried
 from tests.support import sampling
@@ -40,8 +40,8 @@ class Drawn:
 
 
 # Where the reference of the standard is not what the standard says: the operator, the first version
-# of which it is right (None: none), and what is wrong. Such a model has no judge where ONNX Runtime
-# has no code for it; it has to run all the same.
+# of which it is right (None: none), and what is wrong. Such a model has no oracle where ONNX
+# Runtime has no code for it; it has to run all the same.
 EXPLAINED = {
     "Loop": (None, "rows that are scalars get an axis too many, or cannot be put together"),
     "Softmax": (13, "axes after the one that is named are not taken together"),
@@ -50,7 +50,7 @@ EXPLAINED = {
 }
 
 
-def judged(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any] | None:
+def by_onnx_runtime(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any] | None:
     """What ONNX Runtime says; the reference of the standard where it has no code for a type."""
     lacks = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
     try:
@@ -67,7 +67,7 @@ def judged(model: onnx.ModelProto, inputs: Sequence[Any]) -> list[Any] | None:
 
 def check(model: onnx.ModelProto, inputs: Sequence[Any]) -> None:
     onnx.checker.check_model(model)
-    theirs = judged(model, inputs)
+    theirs = by_onnx_runtime(model, inputs)
     mine = ours(model, *inputs)
     if theirs is None:
         return

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 import relay
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, of_graph, value
+from tests.frontend.onnx.oracle import agree, of_graph, value
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 OPEN = ("k",)

@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.hostile_models import X, function, named, node, with_functions
-from tests.frontend.onnx.judge import of_graph, value
+from tests.frontend.onnx.oracle import of_graph, value
 
 
 def said(model: onnx.ModelProto) -> str:

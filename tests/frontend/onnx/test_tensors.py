@@ -18,7 +18,7 @@ from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import ELEMENT_TYPES
-from tests.frontend.onnx.judge import of_graph, ours, value
+from tests.frontend.onnx.oracle import of_graph, ours, value
 
 NARROW = [dtype for dtype in dtypes.NAMES if 1 < dtypes.bits(dtype) <= 8]
 

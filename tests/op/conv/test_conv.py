@@ -18,7 +18,7 @@ from relay.ir.types import ShapeVar, TensorType
 from relay.lower.lower_dynamic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.target import Target
-from tests.frontend.onnx.judge import model, runtime
+from tests.frontend.onnx.oracle import model, runtime
 from tests.support.dynamic_kernels import DynamicFunction
 
 ANY = relay.Any()

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import broadcastable, of_shape
+from relay.frontend.common.broadcast import broadcastable, of_shape
+from relay.frontend.common.builder import int64, static
 from relay.frontend.onnx.computations.softmax import softmax
-from relay.frontend.onnx.elements import static
-from relay.frontend.onnx.node import GIVE_SIZES, Node, int64
+from relay.frontend.onnx.node import GIVE_SIZES, Node
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.expr import Expr, Tuple

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.common.builder import int64
+from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
 from relay.op.tensor.index_checks import checked
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from relay import op
+from relay.frontend.common.builder import static
 from relay.frontend.onnx.computations.quantization import is_scalar, less_zero_point, zero_of
 from relay.frontend.onnx.computations.windows import Windows
-from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.frontend.onnx.operators.products import product

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from relay import op
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.common.builder import int64
+from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay.frontend.onnx.node import int64
+from relay.frontend.common.builder import int64
 from relay.immutable import frozen
 from relay.ir.dims import Any
 from relay.ir.expr import Call, Expr, GlobalVar, If, Tuple, const

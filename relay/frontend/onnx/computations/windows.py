@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from relay import op
 from relay.errors import FrontendError
-from relay.frontend.onnx.elements import static
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.common.builder import int64, static
+from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr

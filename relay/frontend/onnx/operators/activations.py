@@ -7,7 +7,7 @@ from math import pi, sqrt
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import broadcastable, trailing_axes
+from relay.frontend.common.broadcast import broadcastable, trailing_axes
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.computations.attention import Attention, join_heads, split_heads, with_past
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Expr
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.arithmetic import binary

@@ -26,6 +26,7 @@ import numpy as np
 
 from relay import op
 from relay.errors import FrontendError
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.branches import (
     TRUTH,
     Branch,
@@ -41,7 +42,7 @@ from relay.frontend.onnx.computations.stacking import Rows, with_rows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import has_hole, joined
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.scope import GraphScope
 from relay.immutable import frozen
 from relay.ir import dims

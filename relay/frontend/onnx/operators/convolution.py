@@ -8,7 +8,8 @@ from itertools import product
 from math import prod
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import best_known, of_shape
+from relay.frontend.common.broadcast import best_known, of_shape
+from relay.frontend.common.builder import int64, static
 from relay.frontend.onnx.computations.windows import (
     SAME,
     Pair,
@@ -18,8 +19,7 @@ from relay.frontend.onnx.computations.windows import (
     unknown_window,
 )
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import static
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr

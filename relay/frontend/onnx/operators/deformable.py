@@ -14,10 +14,11 @@ from math import prod
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import best_known, fitting, of_shape, trailing_axes
+from relay.frontend.common.broadcast import best_known, fitting, of_shape, trailing_axes
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const

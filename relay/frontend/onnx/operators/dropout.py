@@ -9,8 +9,8 @@ import numpy as np
 
 from relay import op
 from relay.errors import REAL_VALUE
+from relay.frontend.common.builder import static
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.random import uniform
 from relay.ir.expr import Expr, const

@@ -6,12 +6,12 @@ import numpy as np
 
 from relay import op
 from relay.errors import VALUE
-from relay.frontend.onnx.computations.broadcast import best_known, of_shape, trailing_axes
-from relay.frontend.onnx.computations.checking import as_scalar, within
+from relay.frontend.common.broadcast import best_known, of_shape, trailing_axes
+from relay.frontend.common.builder import int64, static
+from relay.frontend.common.checking import as_scalar, within
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import static
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const
 
 table = Converters()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import best_known, broadcastable, of_shape
-from relay.frontend.onnx.computations.checking import with_extent_of
+from relay.frontend.common.broadcast import best_known, broadcastable, of_shape
+from relay.frontend.common.checking import with_extent_of
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type

@@ -8,9 +8,10 @@ import numpy as np
 
 from relay import op
 from relay.errors import VALUE
-from relay.frontend.onnx.computations.checking import within
+from relay.frontend.common.builder import int64
+from relay.frontend.common.checking import within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.expr import Expr, TupleGetItem, as_expr
 from relay.ir.types import TensorType, TupleType

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.computations.checking import axes_within, within
+from relay.frontend.common.builder import int64, static
+from relay.frontend.common.checking import axes_within, within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements, static
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.elements import Elements
+from relay.frontend.onnx.node import Node
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 

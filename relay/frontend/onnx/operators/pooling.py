@@ -11,11 +11,11 @@ from typing import Any
 import ml_dtypes
 
 from relay import dtypes, op
+from relay.frontend.common.builder import int64, static
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import static
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import inner_extents
 from relay.ir import dims
 from relay.ir.dims import Dim

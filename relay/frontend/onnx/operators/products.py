@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import (
+from relay.frontend.common.broadcast import (
     best_known,
     broadcastable,
     of_shape,
     without_names,
 )
+from relay.frontend.common.builder import int64, static
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import static
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, Tuple, const

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import trailing_axes
+from relay.frontend.common.broadcast import trailing_axes
 from relay.frontend.onnx.computations.integer_products import convolution, matrix_product
 from relay.frontend.onnx.computations.quantization import (
     Affine,

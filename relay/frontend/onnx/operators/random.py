@@ -13,8 +13,8 @@ from zlib import crc32
 import numpy as np
 
 from relay import op
+from relay.frontend.common.builder import static
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import static
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Constant, Expr, TupleGetItem

@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 
 from relay import op
 from relay.errors import VALUE
-from relay.frontend.onnx.computations.broadcast import of_shape
-from relay.frontend.onnx.computations.checking import within
+from relay.frontend.common.broadcast import of_shape
+from relay.frontend.common.builder import int64
+from relay.frontend.common.checking import within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.immutable import frozen
 from relay.ir.dims import Dim

@@ -13,9 +13,10 @@ from functools import partial
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.checking import axes_within
+from relay.frontend.common.builder import int64
+from relay.frontend.common.checking import axes_within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.ranks import expected_rank
 from relay.ir.expr import Expr
 

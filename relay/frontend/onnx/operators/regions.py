@@ -8,10 +8,11 @@ from operator import mul
 
 from relay import dtypes, op
 from relay.errors import REAL_VALUE
-from relay.frontend.onnx.computations.broadcast import trailing_axes
+from relay.frontend.common.broadcast import trailing_axes
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, TupleGetItem, const
 
 table = Converters()

@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.checking import positive, within
+from relay.frontend.common.builder import int64
+from relay.frontend.common.checking import positive, within
 from relay.frontend.onnx.computations.resampling import (
     Interpolation,
     ResizedAxis,
@@ -22,7 +23,7 @@ from relay.frontend.onnx.computations.resampling import (
     real,
 )
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Tuple

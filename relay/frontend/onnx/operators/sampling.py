@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from relay import dtypes, op
 from relay.errors import VALUE
-from relay.frontend.onnx.computations.checking import within
+from relay.frontend.common.builder import int64
+from relay.frontend.common.checking import within
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.shaping import whole_shape
 from relay.ir.expr import Expr, const
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from relay import op
-from relay.frontend.onnx.computations.checking import as_scalar, within
+from relay.frontend.common.checking import as_scalar, within
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Call, Expr, If

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import trailing_axes
+from relay.frontend.common.broadcast import trailing_axes
 from relay.frontend.onnx.computations.softmax import softmax
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node

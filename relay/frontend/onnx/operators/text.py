@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
 from relay.ir.expr import Expr, const
 

@@ -14,7 +14,7 @@ from relay.driver import compile as compile_model
 from relay.errors import EvaluationError
 from relay.executors import create_executor
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, model, of_graph, ours, runtime, value
+from tests.frontend.onnx.oracle import Fixed, agree, model, of_graph, ours, runtime, value
 
 REFUSED = (state.InvalidArgument, state.Fail)
 

@@ -13,7 +13,7 @@ from relay import dtypes
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
 from relay.frontend.onnx.types import ELEMENT_TYPES
-from tests.frontend.onnx.judge import agree, model, ours
+from tests.frontend.onnx.oracle import agree, model, ours
 
 # NumPy warns of overflow, and of NaN that signals
 pytestmark = pytest.mark.filterwarnings("ignore:.*encountered in cast:RuntimeWarning")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.frontend.onnx.judge import Fixed, model, ours
+from tests.frontend.onnx.oracle import Fixed, model, ours
 
 CHANCE = np.random.default_rng(2)
 # factors that no extents have, so that all is computed axis by axis

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.frontend.onnx.judge import agree, model, reference
+from tests.frontend.onnx.oracle import agree, model, reference
 
 RANDOM = np.random.default_rng(23)
 
@@ -16,10 +16,10 @@ RANDOM = np.random.default_rng(23)
 )
 def test_steps_are_rounded(dtype: type, axis: int) -> None:
     data = RANDOM.standard_normal((5, 6)).astype(dtype)
-    agree(model("Softmax", data, opset=13, axis=axis), data, judge=reference, rtol=0, atol=0)
+    agree(model("Softmax", data, opset=13, axis=axis), data, oracle=reference, rtol=0, atol=0)
 
 
 def test_lengths_may_have_names() -> None:
     data = RANDOM.standard_normal((2, 5)).astype(ml_dtypes.bfloat16)
     given = model("Softmax", data, opset=13, shapes={0: (2, "n")})
-    agree(given, data, judge=reference, rtol=0, atol=0)
+    agree(given, data, oracle=reference, rtol=0, atol=0)

@@ -10,7 +10,7 @@ from onnx import helper
 import relay
 from relay.frontend.onnx.computations.stacking import BLOCK
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import of_graph, value
+from tests.frontend.onnx.oracle import of_graph, value
 
 # around the sizes at which rows become a chunk, and four chunks become one
 COUNTS = sorted({n + d for n in (1, BLOCK, 4 * BLOCK, 16 * BLOCK) for d in (-1, 0, 1)})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 X = np.concatenate([np.linspace(-6, 6, 23), [-0.0]]).astype("float32").reshape(2, 3, 4)
 
@@ -38,7 +38,7 @@ def test_activations(operator: str, opset: int, attributes: dict[str, Any]) -> N
 
 
 def test_swish_and_the_gate_made_of_it() -> None:
-    agree(model("Swish", X, opset=24, alpha=0.5), X, judge=reference)
+    agree(model("Swish", X, opset=24, alpha=0.5), X, oracle=reference)
     other = X[::-1].copy()
     given = model("SwiGLU", X, other, opset=28)
     agree(given, X, other, wanted=[X / (1 + np.exp(-X)) * other])
@@ -73,7 +73,7 @@ def test_slopes_of_channels_and_slopes_that_are_broadcast() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_element_types(dtype: str) -> None:
     data = X.astype(dtype)
-    agree(model("HardSigmoid", data, opset=6), data, judge=reference, rtol=1e-3, atol=1e-3)
+    agree(model("HardSigmoid", data, opset=6), data, oracle=reference, rtol=1e-3, atol=1e-3)
 
 
 def test_named_dimensions_stay() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, ours
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, ours
 
 X = np.random.default_rng(0).uniform(-3, 3, (2, 3, 4)).astype("float32")
 ROWS = np.random.default_rng(1).uniform(1, 2, (3,)).astype("float32")

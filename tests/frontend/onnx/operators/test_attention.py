@@ -12,7 +12,7 @@ from relay.frontend.onnx.importer import from_onnx
 from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
 from relay.transform.fusion.recognize_attention import RecognizeAttention
 from relay.transform.infer_type import InferType
-from tests.frontend.onnx.judge import agree, main_type, model, reference
+from tests.frontend.onnx.oracle import agree, main_type, model, reference
 
 RANDOM = np.random.default_rng(7)
 
@@ -28,7 +28,7 @@ SAME = (floats(2, 3, 4, 8), floats(2, 3, 6, 8), floats(2, 3, 6, 8))
 
 def attends(*inputs: Any, opset: int = 24, atol: float = 1e-5, **attributes: Any) -> None:
     given = model("Attention", *inputs, opset=opset, **attributes)
-    agree(given, *(one for one in inputs if one is not None), judge=reference, atol=atol)
+    agree(given, *(one for one in inputs if one is not None), oracle=reference, atol=atol)
 
 
 def test_heads_of_their_own() -> None:
@@ -65,7 +65,7 @@ def test_queries_that_see_nothing_give_zeros() -> None:
     mask = np.ones((3, 5), bool)
     mask[1] = False
     given = model("Attention", Q, K, V, mask, opset=23)
-    (found,) = agree(given, Q, K, V, mask, judge=reference)
+    (found,) = agree(given, Q, K, V, mask, oracle=reference)
     assert not found[:, :, 1].any()
     attends(Q, K, V, np.where(mask, 0, -np.inf).astype("float32"))
 
@@ -123,7 +123,7 @@ def test_named_dimensions_stay() -> None:
     }
     given = model("Attention", Q, K, V, mask, opset=24, shapes=shapes, is_causal=1)
     assert main_type(from_onnx(given)[0]) == "Tensor[(b, 4, n, 6), float32]"
-    agree(given, Q, K, V, mask, judge=reference)
+    agree(given, Q, K, V, mask, oracle=reference)
 
 
 def test_other_names_are_compared_in_a_run() -> None:
@@ -135,7 +135,7 @@ def test_other_names_are_compared_in_a_run() -> None:
         3: ("d", 1, None, "k"),
     }
     given = model("Attention", Q, K, V, mask, opset=24, shapes=shapes)
-    agree(given, Q, K, V, mask, judge=reference)
+    agree(given, Q, K, V, mask, oracle=reference)
 
 
 def test_the_past_may_be_of_any_length() -> None:
@@ -144,7 +144,7 @@ def test_the_past_may_be_of_any_length() -> None:
     given = model(
         "Attention", Q, K, V, None, *past, opset=24, shapes=shapes, outputs=3, is_causal=1
     )
-    agree(given, Q, K, V, *past, judge=reference)
+    agree(given, Q, K, V, *past, oracle=reference)
 
 
 @pytest.mark.parametrize("inputs", [SAME, (Q, K, V)], ids=["heads", "shared heads"])
@@ -183,25 +183,25 @@ PLACES = np.array([[0, 1, 2], [7, 8, 9]])
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_pairs_are_turned(interleaved: int) -> None:
     given = model("RotaryEmbedding", X, COSINES, SINES, PLACES, opset=23, interleaved=interleaved)
-    agree(given, X, COSINES, SINES, PLACES, judge=reference)
+    agree(given, X, COSINES, SINES, PLACES, oracle=reference)
     angles = [floats(2, 3, 2), floats(2, 3, 2)]
     given = model(
         "RotaryEmbedding", X, *angles, opset=23, interleaved=interleaved, rotary_embedding_dim=4
     )
-    agree(given, X, *angles, judge=reference)
+    agree(given, X, *angles, oracle=reference)
 
 
 def test_heads_side_by_side_are_turned() -> None:
     flat = floats(2, 3, 32)
     given = model("RotaryEmbedding", flat, COSINES, SINES, PLACES, opset=23, num_heads=4)
-    agree(given, flat, COSINES, SINES, PLACES, judge=reference)
+    agree(given, flat, COSINES, SINES, PLACES, oracle=reference)
 
 
 def test_the_length_of_sequences_may_have_a_name() -> None:
     shapes = {0: ("b", 4, "n", 8), 3: ("b", "n")}
     given = model("RotaryEmbedding", X, COSINES, SINES, PLACES, opset=23, shapes=shapes)
     assert main_type(from_onnx(given)[0]) == "Tensor[(b, 4, n, 8), float32]"
-    agree(given, X, COSINES, SINES, PLACES, judge=reference)
+    agree(given, X, COSINES, SINES, PLACES, oracle=reference)
 
 
 def test_angles_that_do_not_fit_are_refused() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model
 
 X = np.array([[1, 5, 3], [4, -2, 0]], "float32")
 Y = np.array([[1, 4, 4], [4, 0, -1]], "float32")

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 import relay
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, main_type, of_graph, value
+from tests.frontend.onnx.oracle import agree, main_type, of_graph, value
 
 X = np.array([[1, -2, 3], [4, 5, -6]], "float32")
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, model, ours
+from tests.frontend.onnx.oracle import agree, model, ours
 
 X = np.array([[-300.7, -1.5, 0.0], [1.5, 70.2, 1e6]], "float32")
 

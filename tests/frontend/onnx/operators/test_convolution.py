@@ -9,7 +9,16 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, ours, reference, runtime, same
+from tests.frontend.onnx.oracle import (
+    Fixed,
+    agree,
+    main_type,
+    model,
+    ours,
+    reference,
+    runtime,
+    same,
+)
 
 GENERATOR = np.random.default_rng(7)
 
@@ -94,7 +103,7 @@ def test_a_weight_says_how_many_channels_there_are() -> None:
 def test_other_element_types_are_convolved(dtype: str) -> None:
     data, weight = tensor(1, 2, 5, 5, dtype=dtype), tensor(3, 2, 3, 3, dtype=dtype)
     given = model("Conv", data, weight, opset=11)
-    agree(given, data, weight, judge=reference, rtol=1e-2 if dtype == "float16" else 1e-9)
+    agree(given, data, weight, oracle=reference, rtol=1e-2 if dtype == "float16" else 1e-9)
 
 
 # --- transposed

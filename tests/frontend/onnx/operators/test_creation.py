@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, of_graph, value
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, of_graph, value
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 

@@ -12,7 +12,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, runtime, same
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, runtime, same
 
 CHANCE = np.random.default_rng(19)
 

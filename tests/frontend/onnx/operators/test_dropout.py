@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.frontend.onnx.judge import Fixed, agree, model, ours, reference
+from tests.frontend.onnx.oracle import Fixed, agree, model, ours, reference
 
 X = np.random.default_rng(0).normal(size=(20, 30)).astype("float32")
 ON, OFF = np.array(True), np.array(False)
@@ -25,9 +25,9 @@ def test_training_is_an_input_from_version_12_on() -> None:
 def test_a_seed_drops_what_the_reference_drops() -> None:
     ratio = np.array(0.3, "float32")
     given = model("Dropout", X, ratio, ON, opset=13, outputs=2, seed=5)
-    agree(given, X, ratio, ON, judge=reference)
+    agree(given, X, ratio, ON, oracle=reference)
     given = model("Dropout", X, Fixed(ratio), Fixed(ON), opset=13, outputs=2, seed=5)
-    agree(given, X, judge=reference)
+    agree(given, X, oracle=reference)
 
 
 def test_without_a_seed_about_as_many_are_dropped_as_asked_for() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 X = np.arange(24, dtype="float32").reshape(2, 3, 4)
 PLACES = np.array([[0, -1], [2, -3]], "int64")
@@ -96,7 +96,7 @@ def test_a_cache_is_written_from_a_place_of_each_sequence_on(mode: str) -> None:
     update = np.arange(24, dtype="float32").reshape(2, 3, 2, 2)
     starts = np.array([1, 3 if mode == "linear" else 4], "int64")
     given = model("TensorScatter", cache, update, starts, opset=24, mode=mode)
-    agree(given, cache, update, starts, judge=reference)
+    agree(given, cache, update, starts, oracle=reference)
 
 
 def test_a_cache_is_written_from_its_beginning_on_where_nothing_is_said() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 RANDOM = np.random.default_rng(4)
 SCORES = RANDOM.normal(size=(4, 5, 2)).astype("float32")
@@ -32,7 +32,7 @@ def test_a_target_that_is_ignored_need_not_be_a_class(operator: str) -> None:
     targets = TARGETS.copy()
     targets[0, 0] = -7
     given = model(operator, SCORES, targets, opset=13, ignore_index=-7)
-    agree(given, SCORES, targets, judge=reference)
+    agree(given, SCORES, targets, oracle=reference)
 
 
 def test_predictions_of_any_rank() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 GENERATOR = np.random.default_rng(13)
 
@@ -97,7 +97,7 @@ def test_an_attribute_asks_for_training_from_version_14_on() -> None:
         momentum=0.8,
         shapes={0: ("n", 3, "w")},
     )
-    agree(given, data, *vectors, judge=reference, rtol=1e-4)
+    agree(given, data, *vectors, oracle=reference, rtol=1e-4)
 
 
 def test_statistics_may_be_of_wider_elements() -> None:
@@ -139,7 +139,7 @@ def test_groups_of_channels(opset: int, channels: int | str) -> None:
         num_groups=2,
         shapes={0: ("n", channels, "h", 2)},
     )
-    agree(given, data, judge=reference)
+    agree(given, data, oracle=reference)
 
 
 @pytest.mark.parametrize("axis", [-1, 1, 2, 0])
@@ -172,7 +172,7 @@ def test_a_scale_says_how_long_a_layer_is() -> None:
 def test_a_scale_is_broadcast_to_a_layer() -> None:
     data, scale = tensor(2, 3, 4), tensor(4)
     given = model("LayerNormalization", data, Fixed(scale), opset=17, axis=1)
-    agree(given, data, judge=reference)
+    agree(given, data, oracle=reference)
 
 
 def test_layers_of_16_bits_have_statistics_of_32() -> None:
@@ -188,7 +188,7 @@ def test_data_is_divided_by_the_root_of_its_mean_square(axis: int) -> None:
     given = model(
         "RMSNormalization", data, Fixed(scale), opset=23, axis=axis, shapes={0: ("n", "m", 4)}
     )
-    agree(given, data, judge=reference)
+    agree(given, data, oracle=reference)
 
 
 # --- whole tensors and neighbors

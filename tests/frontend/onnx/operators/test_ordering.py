@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model
 
 X = np.array([[3, 1, 3, 2], [0, 5, -1, 5], [7, 7, 7, 0]], "float32")
 TWO = np.array([2], "int64")

@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError, RelayError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 X = np.arange(12, dtype="float32").reshape(3, 4)
 
@@ -107,15 +107,15 @@ def test_version_1_copies_along_one_axis() -> None:
 @pytest.mark.parametrize("wanted", [(2, 2), (5, 6), (1, 7), (3, 4)])
 def test_the_middle_is_cut_out_or_framed(wanted: tuple[int, int]) -> None:
     given = model("CenterCropPad", X, Fixed(ints(*wanted)), opset=18)
-    agree(given, X, judge=reference)
+    agree(given, X, oracle=reference)
     given = model("CenterCropPad", X, ints(*wanted), opset=18)
-    agree(given, X, ints(*wanted), judge=reference)
+    agree(given, X, ints(*wanted), oracle=reference)
 
 
 def test_the_middle_along_some_axes_of_named_extents() -> None:
     given = model("CenterCropPad", X, Fixed(ints(6)), opset=18, axes=[-1], shapes={0: ("n", "m")})
     assert main_type(from_onnx(given)[0]) == "Tensor[(n, 6), float32]"
-    agree(given, X, judge=reference)
+    agree(given, X, oracle=reference)
 
 
 @pytest.mark.parametrize(

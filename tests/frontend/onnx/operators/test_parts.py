@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, of_graph, ours, value
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, of_graph, ours, value
 
 X = np.arange(60, dtype="float32").reshape(3, 4, 5)
 

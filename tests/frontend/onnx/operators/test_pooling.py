@@ -10,7 +10,7 @@ import pytest
 from relay.driver import compile as compile_model
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference, runtime, same
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference, runtime, same
 
 GENERATOR = np.random.default_rng(11)
 
@@ -105,7 +105,7 @@ def test_more_than_three_axes_are_pooled_in_parts(operator: str) -> None:
     }
     given = model(operator, data, opset=18, shapes={0: ("n", *data.shape[1:])}, **attributes)
     if operator != "MaxPool":
-        agree(given, data, judge=reference)
+        agree(given, data, oracle=reference)
         return
     widths = [(0, 0), (0, 0), (1, 0), (0, 0), (1, 1), (0, 0)]
     padded = np.pad(data, widths, constant_values=-np.inf)
@@ -172,9 +172,9 @@ def test_elements_go_back_to_their_places() -> None:
     given = model("MaxUnpool", data, places, Fixed(wanted), opset=11, **attributes)
     assert main_type(from_onnx(given)[0]) == "Tensor[(1, 1, 5, 5), float32]"
     # ONNX Runtime counts places in what is wanted, the standard in what windows cover
-    agree(given, data, places, judge=reference)
+    agree(given, data, places, oracle=reference)
     given = model("MaxUnpool", data, places, wanted, opset=11, **attributes)
-    agree(given, data, places, wanted, judge=reference)
+    agree(given, data, places, wanted, oracle=reference)
 
 
 # --- whole channels

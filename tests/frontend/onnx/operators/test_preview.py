@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, main_type, model, of_graph, reference, value
+from tests.frontend.onnx.oracle import agree, main_type, model, of_graph, reference, value
 
 RANDOM = np.random.default_rng(17)
 PREVIEW = "ai.onnx.preview"
@@ -39,25 +39,25 @@ def changing(operator: str, number: float) -> Any:
 
 
 def test_plain() -> None:
-    agree(flex(), Q, K, V, judge=reference)
-    agree(flex(scale=0.2), Q, K, V, judge=reference)
+    agree(flex(), Q, K, V, oracle=reference)
+    agree(flex(scale=0.2), Q, K, V, oracle=reference)
 
 
 def test_scores_and_shares_are_changed() -> None:
     given = flex(score_mod=changing("Mul", 2.0), prob_mod=changing("Add", 0.25))
-    agree(given, Q, K, V, judge=reference)
+    agree(given, Q, K, V, oracle=reference)
 
 
 def test_half_precision_goes_through_float32() -> None:
     half = [one.astype("float16") for one in (Q, K, V)]
-    agree(flex(dtype="float16"), *half, judge=reference, atol=2e-3)
+    agree(flex(dtype="float16"), *half, oracle=reference, atol=2e-3)
 
 
 def test_names_stay() -> None:
     names = [("b", 4, "n", 8), ("b", 2, "m", 8), ("b", 2, "m", 6)]
     given = flex(names=names, score_mod=changing("Add", 1.0))
     assert main_type(from_onnx(given)[0]) == "Tensor[(b, 4, n, 6), float32]"
-    agree(given, Q, K, V, judge=reference)
+    agree(given, Q, K, V, oracle=reference)
 
 
 def test_graphs_make_one_tensor_of_one() -> None:
@@ -91,7 +91,7 @@ def test_linear_attention(named: bool) -> None:
     if named:
         found = main_type(from_onnx(given)[0])
         assert found == "(Tensor[(b, t, 24), float32], Tensor[(b, 2, 4, 6), float32])"
-    agree(given, *inputs, decay, rate, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(given, *inputs, decay, rate, oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -101,4 +101,4 @@ def test_convolutions_that_only_look_back(named: bool) -> None:
     given = model(
         "CausalConvWithState", *inputs, opset=27, outputs=2, shapes=shapes, activation="silu"
     )
-    agree(given, *inputs, judge=reference)
+    agree(given, *inputs, oracle=reference)

@@ -10,7 +10,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model
 
 Shape = Sequence[int]
 

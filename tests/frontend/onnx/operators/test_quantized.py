@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import (
+from tests.frontend.onnx.oracle import (
     Fixed,
     agree,
     main_type,
@@ -38,9 +38,9 @@ def number(value: float, dtype: str = "float32") -> np.ndarray:
     return np.array(value, dtype)
 
 
-def near(given: onnx.ModelProto, *inputs: Any, judge: Any = runtime) -> None:
-    """Integers are those of the judge, or next to them."""
-    for mine, theirs in zip(ours(given, *inputs), judge(given, *inputs), strict=True):
+def near(given: onnx.ModelProto, *inputs: Any, oracle: Any = runtime) -> None:
+    """Integers are those of the oracle, or next to them."""
+    for mine, theirs in zip(ours(given, *inputs), oracle(given, *inputs), strict=True):
         left, right = np.asarray(mine), np.asarray(theirs)
         assert left.shape == right.shape and left.dtype == right.dtype
         assert np.abs(left.astype(int) - right.astype(int)).max(initial=0) <= 1
@@ -78,7 +78,7 @@ def test_sixteen_bits(dtype: str) -> None:
 def test_four_bits(dtype: str) -> None:
     zero = Fixed(np.array([1, 2, 3], getattr(ml_dtypes, dtype)))
     given = model("QuantizeLinear", X, Fixed(EACH * 9), zero, opset=21)
-    agree(given, X, judge=reference)
+    agree(given, X, oracle=reference)
 
 
 @pytest.mark.parametrize("dtype", ["int2", "uint2"])
@@ -86,10 +86,12 @@ def test_two_bits(dtype: str) -> None:
     kind = getattr(ml_dtypes, dtype)
     zero = Fixed(np.array([0, 1, 1], kind))
     given = model("QuantizeLinear", X, Fixed(EACH * 30), zero, opset=25)
-    agree(given, X, judge=reference)
+    agree(given, X, oracle=reference)
     data = np.array([[0, 1], [1, 0]]).astype(kind)
     one = Fixed(np.ones((), kind))
-    agree(model("DequantizeLinear", data, Fixed(number(0.3)), one, opset=25), data, judge=reference)
+    agree(
+        model("DequantizeLinear", data, Fixed(number(0.3)), one, opset=25), data, oracle=reference
+    )
 
 
 @pytest.mark.parametrize("extent", [6, 7])
@@ -117,22 +119,22 @@ def test_floats_of_eight_bits(dtype: str, saturate: int) -> None:
     zero = Fixed(np.zeros((), getattr(ml_dtypes, dtype)))
     data = np.array([0, 1, -3.3, 1e6, 470], "float32")
     given = model("QuantizeLinear", data, Fixed(number(0.5)), zero, opset=19, saturate=saturate)
-    agree(given, data, judge=reference)
+    agree(given, data, oracle=reference)
 
 
 def test_quotients_are_rounded_to_the_precision() -> None:
     data = X.astype("float16")
     scale = Fixed(number(0.37, "float16"))
-    agree(model("QuantizeLinear", data, scale, opset=19), data, judge=reference)
+    agree(model("QuantizeLinear", data, scale, opset=19), data, oracle=reference)
     exact = model("QuantizeLinear", data, scale, opset=23, precision=TensorProto.FLOAT)
-    agree(exact, data, judge=reference)
+    agree(exact, data, oracle=reference)
 
 
 def test_integers_may_be_divided() -> None:
     data = np.arange(-9, 9, dtype="int32")
     zero = Fixed(number(3, "int8"))
     given = model("QuantizeLinear", data, Fixed(number(0.7)), zero, opset=13)
-    agree(given, data, judge=reference)
+    agree(given, data, oracle=reference)
 
 
 def test_named_dimensions_stay() -> None:
@@ -174,7 +176,7 @@ def test_numbers_of_few_bits() -> None:
     given = model("DequantizeLinear", integers(4), scale, opset=19)
     agree(given, integers(4))
     wide = model("DequantizeLinear", integers(4), scale, opset=23, output_dtype=TensorProto.FLOAT)
-    agree(wide, integers(4), judge=reference)
+    agree(wide, integers(4), oracle=reference)
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "int4", "uint4"])
@@ -182,7 +184,7 @@ def test_numbers_of_narrow_elements(dtype: str) -> None:
     kind = getattr(ml_dtypes, dtype)
     data = np.array([[1, 2, 7], [0, 3, 5]]).astype(kind)
     given = model("DequantizeLinear", data, Fixed(number(0.3)), Fixed(np.zeros((), kind)), opset=21)
-    agree(given, data, judge=reference)
+    agree(given, data, oracle=reference)
 
 
 def test_numbers_of_blocks() -> None:
@@ -195,7 +197,7 @@ def test_numbers_of_blocks() -> None:
     agree(given, data, wanted=[(data.astype("float32") - each[1]) * each[0]])
 
 
-# --- products: the reference is the judge of bytes with a sign, for ONNX Runtime lets sums of two
+# --- products: the reference is the oracle of bytes with a sign, for ONNX Runtime lets sums of two
 # products overflow on a processor without VNNI
 
 
@@ -213,9 +215,9 @@ def test_numbers_of_blocks() -> None:
 def test_products_of_integers(left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
     a, b = integers(*left), integers(*right, dtype=dtype)
     zeros = Fixed(number(9, "uint8")), Fixed(number(3, dtype))
-    agree(model("MatMulInteger", a, b, *zeros, opset=10), a, b, judge=reference)
-    agree(model("MatMulInteger", a, Fixed(b), *zeros, opset=10), a, judge=reference)
-    agree(model("MatMulInteger", a, b, opset=10), a, b, judge=reference)
+    agree(model("MatMulInteger", a, b, *zeros, opset=10), a, b, oracle=reference)
+    agree(model("MatMulInteger", a, Fixed(b), *zeros, opset=10), a, oracle=reference)
+    agree(model("MatMulInteger", a, b, opset=10), a, b, oracle=reference)
 
 
 def test_zero_points_of_rows_and_columns() -> None:
@@ -233,7 +235,7 @@ def test_products_of_named_extents() -> None:
     a, b = integers(3, 4), integers(4, 5, dtype="int8")
     given = model("MatMulInteger", a, Fixed(b), opset=10, shapes={0: ("n", 4)})
     assert main_type(from_onnx(given)[0]) == "Tensor[(n, 5), int32]"
-    agree(given, a, judge=reference)
+    agree(given, a, oracle=reference)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +266,7 @@ def test_products_of_quantised_numbers(
         Fixed(number(120, "uint8")),
         opset=opset,
     )
-    near(given, a, b, judge=reference)
+    near(given, a, b, oracle=reference)
 
 
 def test_scales_of_sixteen_bits() -> None:
@@ -275,7 +277,7 @@ def test_scales_of_sixteen_bits() -> None:
         "QLinearMatMul", a, scales[0], zeros[0], b, scales[1], zeros[1], scales[2], zeros[2],
         opset=21,
     )  # fmt: skip
-    near(given, a, b, judge=reference)
+    near(given, a, b, oracle=reference)
 
 
 def test_factors_may_be_floats_of_eight_bits() -> None:

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import main_type, model, ours
+from tests.frontend.onnx.oracle import main_type, model, ours
 
 X = np.zeros((40, 50), "float32")
 

@@ -10,7 +10,7 @@ import pytest
 from relay.driver import compile as compile_model
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, model
+from tests.frontend.onnx.oracle import Fixed, agree, model
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 2
 CHANCE = np.random.default_rng(7)

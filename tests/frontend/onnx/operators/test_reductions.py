@@ -7,7 +7,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 X = np.random.default_rng(1).uniform(0.5, 3, (2, 3, 4)).astype("float32")
 OPERATORS = [
@@ -160,4 +160,4 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_narrow_floats() -> None:
     data = X.astype("float16")
     given = model("ReduceLogSumExp", data, Fixed(axes(1)), opset=18)
-    agree(given, data, judge=reference, rtol=2e-3, atol=1e-3)
+    agree(given, data, oracle=reference, rtol=2e-3, atol=1e-3)

@@ -10,7 +10,7 @@ import pytest
 from relay import create_executor
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 CHANCE = np.random.default_rng(11)
 
@@ -54,7 +54,7 @@ def test_any_number_of_regions() -> None:
     shapes: Any = {0: ("n", 3, "h", "w"), 1: ("k", 4), 2: ("k",)}
     given = model("RoiAlign", MAPS, BOXES, IMAGES, opset=22, shapes=shapes, **POOL)
     assert main_type(from_onnx(given)[0]) == "Tensor[(k, 3, 3, 2), float32]"
-    agree(given, MAPS, BOXES, IMAGES, judge=reference, atol=1e-5)
+    agree(given, MAPS, BOXES, IMAGES, oracle=reference, atol=1e-5)
 
 
 def test_the_greatest_elements_of_regions() -> None:
@@ -111,7 +111,7 @@ def test_blocks_with_steps_of_any_number_of_images() -> None:
 def test_blocks_of_volumes_with_gaps() -> None:
     data, size, block = drawn(1, 16, 6), Fixed(ints(4, 3, 3)), Fixed(ints(2, 2, 1))
     given = model("Col2Im", data, size, block, opset=18, dilations=[2, 2, 1], pads=[0] * 6)
-    agree(given, data, judge=reference)  # ONNX Runtime puts them elsewhere
+    agree(given, data, oracle=reference)  # ONNX Runtime puts them elsewhere
 
 
 @pytest.mark.parametrize(

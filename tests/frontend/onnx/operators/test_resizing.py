@@ -17,7 +17,7 @@ from onnx import helper, numpy_helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import (
+from tests.frontend.onnx.oracle import (
     Fixed,
     agree,
     main_type,
@@ -97,10 +97,10 @@ def test_factors_that_give_whole_extents() -> None:
 
 def test_factors_hold_where_extents_are_rounded() -> None:
     given = several(*every(), scales=Fixed(floats(1, 1, 1.5, 0.6)))
-    agree(given, X, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(given, X, oracle=reference, rtol=1e-4, atol=1e-5)
     factors = floats(1, 1, 2.5, 0.7)
     given = several(*every("nearest", "cubic")[::3], scales=factors)
-    agree(given, X, factors, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(given, X, factors, oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 def test_the_nearest_element_is_found_by_rounding() -> None:
@@ -137,7 +137,7 @@ def test_cubic_weights_have_a_slope_and_may_leave_out_what_is_outside() -> None:
     ]
     agree(several(*ways, sizes=Fixed(ints(1, 2, 9, 3)), opset=13), X, rtol=1e-4, atol=1e-5)
     given = several(*ways, scales=Fixed(floats(1, 1, 1.7, 0.4)), opset=13)
-    agree(given, X, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(given, X, oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 def test_some_axes_in_any_order() -> None:
@@ -156,7 +156,7 @@ def test_all_axes_may_keep_their_proportions(policy: str) -> None:
         for mode in ("nearest", "linear")
     ]
     agree(several(*ways, sizes=Fixed(ints(7, 8))), X, rtol=1e-4, atol=1e-5)
-    agree(several(*ways, sizes=ints(3, 3)), X, ints(3, 3), judge=reference, rtol=1e-4, atol=1e-5)
+    agree(several(*ways, sizes=ints(3, 3)), X, ints(3, 3), oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (2, 4, 5), (1, 2, 3, 2, 2), (1, 2, 2, 1, 2, 3)])
@@ -164,7 +164,7 @@ def test_tensors_of_any_rank(shape: tuple[int, ...]) -> None:
     data = CHANCE.standard_normal(shape).astype("float32")
     size = Fixed(ints(*(extent + 1 for extent in shape)))
     given = several(*({"mode": mode} for mode in MODES), data=data, shape=shape, sizes=size)
-    agree(given, data, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(given, data, oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "float16", "float64"])
@@ -173,7 +173,7 @@ def test_elements_of_any_type(dtype: str) -> None:
     ways = [{"mode": mode} for mode in MODES]
     given = several(*ways, data=data, shape=data.shape, scales=Fixed(floats(1, 1, 2, 1.6)))
     loose = {"rtol": 2e-3, "atol": 0.1} if dtype == "float16" else {}
-    agree(given, data, judge=reference, **loose)  # type: ignore[arg-type]
+    agree(given, data, oracle=reference, **loose)  # type: ignore[arg-type]
 
 
 def test_truth_values_and_short_floats() -> None:
@@ -198,7 +198,7 @@ def test_names_of_dimensions_are_multiplied() -> None:
     agree(given, X, rtol=1e-4, atol=1e-5)
     half = several({"mode": "linear"}, scales=Fixed(floats(1, 1, 0.5, 1)), shape=shape)
     assert main_type(from_onnx(half)[0]) == "Tensor[(n, 2, h // 2, w), float32]"
-    agree(half, X, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(half, X, oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 def test_dimensions_that_nobody_names() -> None:

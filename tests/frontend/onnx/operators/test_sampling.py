@@ -12,7 +12,7 @@ from onnx import helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, of_graph, reference, value
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, of_graph, reference, value
 
 CHANCE = np.random.default_rng(5)
 PADDINGS = ("zeros", "border", "reflection")
@@ -61,17 +61,17 @@ def test_volumes() -> None:
     agree(several(data, grid, ("nearest", "linear"), 20), data, grid, atol=1e-5)
     inside = drawn(2, 2, 1, 3, 3, far=0.9)
     given = model("GridSample", data, inside, opset=20, mode="cubic")
-    agree(given, data, inside, judge=reference, atol=1e-5)
+    agree(given, data, inside, oracle=reference, atol=1e-5)
 
 
 def test_signals() -> None:
     data, grid = drawn(2, 3, 5), drawn(2, 4, 1, far=1.8)
-    agree(several(data, grid, ("nearest", "linear"), 20), data, grid, judge=reference, atol=1e-5)
+    agree(several(data, grid, ("nearest", "linear"), 20), data, grid, oracle=reference, atol=1e-5)
 
 
 def test_integers_are_read_too() -> None:
     data, grid = np.arange(20, dtype="int64").reshape(1, 1, 4, 5), drawn(1, 2, 2, 2)
-    agree(model("GridSample", data, grid, opset=20, mode="nearest"), data, grid, judge=reference)
+    agree(model("GridSample", data, grid, opset=20, mode="nearest"), data, grid, oracle=reference)
 
 
 # --- grids
@@ -90,7 +90,7 @@ def test_a_grid_for_any_number_of_images() -> None:
     matrices, size = drawn(2, 2, 3), np.array([2, 3, 5, 6])
     given = model("AffineGrid", matrices, Fixed(size), opset=20, shapes={0: ("n", 2, 3)})
     assert main_type(from_onnx(given)[0]) == "Tensor[(n, 5, 6, 2), float32]"
-    agree(given, matrices, judge=reference, atol=1e-5)
+    agree(given, matrices, oracle=reference, atol=1e-5)
 
 
 @pytest.mark.parametrize(

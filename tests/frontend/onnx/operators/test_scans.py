@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 X = np.random.default_rng(3).uniform(0.5, 2, (2, 3, 4)).astype("float32")
 
@@ -23,7 +23,7 @@ def axis(number: int) -> np.ndarray:
 def test_totals_from_either_end(exclusive: int, reverse: int) -> None:
     attributes: dict[str, Any] = {"exclusive": exclusive, "reverse": reverse}
     agree(model("CumSum", X, Fixed(axis(-2)), opset=14, **attributes), X)
-    agree(model("CumProd", X, Fixed(axis(1)), opset=26, **attributes), X, judge=reference)
+    agree(model("CumProd", X, Fixed(axis(1)), opset=26, **attributes), X, oracle=reference)
 
 
 def test_an_axis_that_a_run_finds() -> None:

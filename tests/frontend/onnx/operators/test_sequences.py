@@ -12,7 +12,7 @@ from onnx import helper
 from relay import create_executor, onnx_backend
 from relay.errors import EvaluationError, FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, of_graph, ours, reference, value
+from tests.frontend.onnx.oracle import agree, of_graph, ours, reference, value
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 

@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 RANDOM = np.random.default_rng(3)
 
@@ -27,7 +27,7 @@ REAL, COMPLEX = floats(2, 6, 5, 1), floats(2, 6, 5, 2)
 
 
 def close(given: Any, *inputs: Any) -> None:
-    agree(given, *inputs, judge=reference, rtol=1e-4, atol=1e-5)
+    agree(given, *inputs, oracle=reference, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [1, 2, -2])

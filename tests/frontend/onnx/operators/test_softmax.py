@@ -7,7 +7,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, main_type, model, reference
+from tests.frontend.onnx.oracle import agree, main_type, model, reference
 
 X = np.random.default_rng(2).normal(size=(2, 3, 4)).astype("float32")
 OPERATORS = ["Softmax", "LogSoftmax", "Hardmax"]
@@ -48,7 +48,7 @@ def test_the_first_of_the_greatest() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_element_types(dtype: str) -> None:
     data = X.astype(dtype)
-    agree(model("Softmax", data, opset=13), data, judge=reference, rtol=2e-3, atol=1e-3)
+    agree(model("Softmax", data, opset=13), data, oracle=reference, rtol=2e-3, atol=1e-3)
 
 
 def test_an_axis_that_is_not_there_is_refused() -> None:

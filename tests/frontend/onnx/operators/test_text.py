@@ -10,7 +10,7 @@ from onnx import helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, main_type, model
+from tests.frontend.onnx.oracle import agree, main_type, model
 
 ROWS = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [7, 8, 2, 3, 5, 4]], "int64")
 # four words; three pairs, one of which goes on to be the first of the two triples

@@ -11,7 +11,7 @@ from onnx import helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, model, of_graph, reference, value
+from tests.frontend.onnx.oracle import agree, model, of_graph, reference, value
 
 DOMAIN = "ai.onnx.preview.training"
 RANDOM = np.random.default_rng(5)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tests.frontend.onnx.judge import of_graph, value
+from tests.frontend.onnx.oracle import of_graph, value
 from tests.frontend.onnx.random_models import elements, products, reductions, shapes, subgraphs
 from tests.frontend.onnx.random_models.making import Choices, Maker, Nothing, Tensor
 

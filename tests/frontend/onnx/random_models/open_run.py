@@ -4,7 +4,7 @@
 
 For each there is a line, `NUMBER what came of it`: `agrees`, how many calls ONNX Runtime or the
 standard refused, `refused: …` by the importer, or in a run with what was assumed at import,
-`no judge`, or `FAILS: …`. The line of its number stands before a model is tried, so that one that
+`no oracle`, or `FAILS: …`. The line of its number stands before a model is tried, so that one that
 ends the process is known.
 """
 
@@ -26,7 +26,7 @@ import onnxruntime
 from relay.driver import compile as compile_model
 from relay.errors import FrontendError, RelayError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import close, reference, runtime, session_of
+from tests.frontend.onnx.oracle import close, reference, runtime, session_of
 from tests.frontend.onnx.random_models.models import Made, open_model
 
 T = TypeVar("T")
@@ -78,9 +78,9 @@ def tried(made: Made) -> str:
     try:
         session = session_of(made.model)
     except lacks:
-        return "no judge"
+        return "no oracle"
     except Exception as error:
-        return f"no judge: {str(error).splitlines()[0][:200]}"
+        return f"no oracle: {str(error).splitlines()[0][:200]}"
     try:
         mod, params = from_onnx(made.model)
     except FrontendError as error:
@@ -94,7 +94,7 @@ def tried(made: Made) -> str:
             if not number or not ends_runtime(made.model):
                 theirs = session.run(None, dict(zip(names, inputs, strict=True)))
         except lacks:
-            return "no judge"
+            return "no oracle"
         except Exception:
             refused += 1
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import TensorProto, helper
 
-from tests.frontend.onnx.judge import value
+from tests.frontend.onnx.oracle import value
 from tests.frontend.onnx.random_models.making import Maker, Rules, Tensor
 
 rule = Rules()

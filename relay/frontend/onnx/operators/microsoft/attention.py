@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
+from relay.frontend.common.broadcast import broadcastable
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.computations.attention import Attention, join_heads, split_heads, with_past
-from relay.frontend.onnx.computations.broadcast import broadcastable
 from relay.frontend.onnx.computations.rotation import rotated
 from relay.frontend.onnx.computations.standard import standard
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.products import product
 from relay.ir import dims
 from relay.ir.expr import Expr

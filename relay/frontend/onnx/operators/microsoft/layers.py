@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standard import activated, standard
 from relay.frontend.onnx.converters import Converters

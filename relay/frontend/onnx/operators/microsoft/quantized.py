@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.common.broadcast import broadcastable
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.computations.integer_products import matrix_product
 from relay.frontend.onnx.computations.quantization import (
     affine,
@@ -21,7 +22,7 @@ from relay.frontend.onnx.computations.quantization import (
 )
 from relay.frontend.onnx.computations.standard import VERSION, standard
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft.attention import attended
 from relay.frontend.onnx.operators.microsoft.layers import (
     channels_first,

@@ -13,9 +13,10 @@ import math
 from collections.abc import Sequence
 
 from relay import dtypes, op
-from relay.frontend.onnx.computations.broadcast import best_known, fitting
+from relay.frontend.common.broadcast import best_known, fitting
+from relay.frontend.common.builder import int64
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop, stacked
 from relay.immutable import frozen
 from relay.ir.dims import Dim

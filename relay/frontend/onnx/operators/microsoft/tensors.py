@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import broadcastable
+from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.onnx.computations.indices import in_range
 from relay.frontend.onnx.computations.standard import standard
 from relay.frontend.onnx.converters import Converters

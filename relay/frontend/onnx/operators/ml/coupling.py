@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.common.builder import int64
+from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.control import Turn, loop
 from relay.ir.expr import Expr, const
 

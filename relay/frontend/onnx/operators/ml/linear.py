@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from relay import op
-from relay.frontend.onnx.computations.broadcast import of_shape
+from relay.frontend.common.broadcast import of_shape
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.ml.coupling import coupled

@@ -1,4 +1,4 @@
-"""Attention of com.microsoft, judged by ONNX Runtime."""
+"""Attention of com.microsoft, with ONNX Runtime as oracle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, model
+from tests.frontend.onnx.oracle import agree, model
 
 RANDOM = np.random.default_rng(11)
 MICROSOFT = "com.microsoft"

@@ -8,7 +8,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, model, ours
+from tests.frontend.onnx.oracle import Fixed, agree, model, ours
 
 DOMAIN = "com.microsoft"
 RANDOM = np.random.default_rng(7)

@@ -1,4 +1,4 @@
-"""Layers, activations and tensors of com.microsoft, judged by ONNX Runtime where it runs them."""
+"""Layers, activations and tensors of com.microsoft, ONNX Runtime as oracle where it runs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, model, runtime
+from tests.frontend.onnx.oracle import Fixed, agree, model, runtime
 
 RANDOM = np.random.default_rng(13)
 MICROSOFT = "com.microsoft"

@@ -10,7 +10,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, model, ours, runtime
+from tests.frontend.onnx.oracle import Fixed, model, ours, runtime
 
 DOMAIN = "com.microsoft"
 RANDOM = np.random.default_rng(7)

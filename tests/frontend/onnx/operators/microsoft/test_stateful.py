@@ -1,6 +1,6 @@
-"""Layers of com.microsoft with a state, judged by ONNX Runtime.
+"""Layers of com.microsoft with a state, with ONNX Runtime as oracle.
 
-It knows windows of states but runs none on a processor: they are judged by loops in float64, which
+It knows windows of states but runs none on a processor: their oracle is loops in float64, which
 ONNX Runtime confirms where a state comes by itself.
 """
 
@@ -13,7 +13,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, runtime, same
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, runtime, same
 
 RANDOM = np.random.default_rng(23)
 MICROSOFT = "com.microsoft"

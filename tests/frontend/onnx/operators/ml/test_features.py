@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import Fixed, agree, main_type, model, reference
+from tests.frontend.onnx.oracle import Fixed, agree, main_type, model, reference
 
 X = np.array([[1, -2, 3], [0, 0, 0], [4, 5, -7.5]], "float32")
 
@@ -114,7 +114,7 @@ def test_some_features() -> None:
     places = np.array([[2, 0]], "int64")
     agree(ml("ArrayFeatureExtractor", X, Fixed(places)), X)
     row = X[0].copy()
-    agree(ml("ArrayFeatureExtractor", row, places), row, places, judge=reference)
+    agree(ml("ArrayFeatureExtractor", row, places), row, places, oracle=reference)
 
 
 def test_strings_are_refused() -> None:

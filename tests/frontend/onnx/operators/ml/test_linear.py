@@ -10,7 +10,7 @@ import pytest
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, main_type, model
+from tests.frontend.onnx.oracle import agree, main_type, model
 
 RANDOM = np.random.default_rng(8)
 X = RANDOM.normal(size=(6, 3)).astype("float32")

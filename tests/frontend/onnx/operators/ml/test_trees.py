@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from relay.errors import FrontendError
 from relay.frontend.onnx.importer import from_onnx
-from tests.frontend.onnx.judge import agree, main_type, model
+from tests.frontend.onnx.oracle import agree, main_type, model
 
 DOMAIN = "ai.onnx.ml"
 RANDOM = np.random.default_rng(6)

@@ -6,7 +6,7 @@ import numpy as np
 
 from relay import op
 from relay.check.infer import infer_expr
-from relay.frontend.onnx.folding import FOLDED, STEP, folded
+from relay.frontend.common.folding import FOLDED, STEP, folded
 from relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const
 from relay.ir.types import TensorType
 

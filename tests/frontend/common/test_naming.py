@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relay.frontend.onnx.naming import LONGEST, quoted, repeated
+from relay.frontend.common.naming import LONGEST, quoted, repeated
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from relay import op
 from relay.errors import REAL_VALUE, VALUE
-from relay.frontend.onnx.node import Node, int64
+from relay.frontend.common.builder import Builder, int64
 from relay.ir import dims
 from relay.ir.expr import Expr, const
 
 
 def within(
-    node: Node,
+    node: Builder,
     values: Expr,
     low: int,
     high: int | Expr | None,
@@ -46,7 +46,7 @@ def within(
     return node.checked(result, fits, message, expected, shown, found, bound)
 
 
-def axes_within(node: Node, axes: Expr, rank: int, *, different: bool = False) -> Expr:
+def axes_within(node: Builder, axes: Expr, rank: int, *, different: bool = False) -> Expr:
     """Axes checked to be those of a tensor of that rank, and to be different if asked for."""
     if rank == 0:
         return axes
@@ -64,14 +64,14 @@ def axes_within(node: Node, axes: Expr, rank: int, *, different: bool = False) -
     )
 
 
-def as_scalar(node: Node, value: Expr, message: str) -> Expr:
+def as_scalar(node: Builder, value: Expr, message: str) -> Expr:
     """A tensor of one element as a scalar."""
     if not all(extent == 1 or not isinstance(extent, int) for extent in node.shape(value)):
         raise node.refused(message, found=str(node.type_of(value)))
     return node.let(op.reshape(value, ()))
 
 
-def positive(node: Node, factor: Expr, message: str) -> Expr:
+def positive(node: Builder, factor: Expr, message: str) -> Expr:
     """A factor checked to be positive and finite."""
     wide = node.let(op.cast(factor, "float64"))
     zero, infinite = const(0.0, "float64"), const(float("inf"), "float64")
@@ -80,7 +80,7 @@ def positive(node: Node, factor: Expr, message: str) -> Expr:
 
 
 def with_extent_of(
-    node: Node,
+    node: Builder,
     value: Expr,
     axis: int,
     other: Expr,
@@ -100,7 +100,7 @@ def with_extent_of(
     return node.checked(value, fits, message, VALUE, VALUE, count, most)
 
 
-def checked_sizes(node: Node, sizes: Expr, data: Expr, axis: int) -> Expr:
+def checked_sizes(node: Builder, sizes: Expr, data: Expr, axis: int) -> Expr:
     """Sizes of parts, checked to add up to the extent of an axis."""
     if node.constant(sizes) is not None and isinstance(node.shape(data)[axis], int):
         return sizes

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
-from relay.frontend.onnx.node import Node
+from relay.frontend.common.builder import Builder
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr
 
 
-def broadcastable(node: Node, *operands: Expr) -> list[Expr]:
+def broadcastable(node: Builder, *operands: Expr) -> list[Expr]:
     """The operands, without named dimensions that conflict with those of others."""
     shapes = [node.shape(one) for one in operands]
     rank = max(map(len, shapes))
@@ -39,7 +39,7 @@ def broadcastable(node: Node, *operands: Expr) -> list[Expr]:
     return found
 
 
-def joinable(node: Node, axis: int, *operands: Expr) -> list[Expr]:
+def joinable(node: Builder, axis: int, *operands: Expr) -> list[Expr]:
     """Operands with equal extents but for one axis, as checked at run time."""
     shapes = [node.shape(one) for one in operands]
     if len(set(map(len, shapes))) > 1:
@@ -52,7 +52,7 @@ def joinable(node: Node, axis: int, *operands: Expr) -> list[Expr]:
     return found
 
 
-def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
+def of_shape(node: Builder, operand: Expr, wanted: Sequence[Dim]) -> Expr:
     """An operand refined to a shape, which is checked at run time; static extents stay as they
     are."""
     shape = node.shape(operand)
@@ -66,7 +66,7 @@ def of_shape(node: Node, operand: Expr, wanted: Sequence[Dim]) -> Expr:
     return node.declare(operand, better, dtype)
 
 
-def fitting(node: Node, operand: Expr, wanted: Sequence[Dim], what: str) -> Expr:
+def fitting(node: Builder, operand: Expr, wanted: Sequence[Dim], what: str) -> Expr:
     """An operand of a shape that follows from others: static extents are checked at once, dynamic
     ones at run time."""
     node.must_have_axes(operand, len(wanted), what)
@@ -79,7 +79,7 @@ def fitting(node: Node, operand: Expr, wanted: Sequence[Dim], what: str) -> Expr
     return of_shape(node, operand, [best_known((one, own)) for own, one in pairs])
 
 
-def without_names(node: Node, operand: Expr) -> Expr:
+def without_names(node: Builder, operand: Expr) -> Expr:
     """An operand with its named dimensions unknown."""
     shape = tuple(one if isinstance(one, int) else dims.ANY for one in node.shape(operand))
     same = shape == node.shape(operand)

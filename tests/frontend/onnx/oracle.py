@@ -1,6 +1,6 @@
 """Models through the compiler and through somebody else, side by side.
 
-agree(model("Clip", x, Fixed(low), opset=11), x)     ONNX Runtime is the judge
+agree(model("Clip", x, Fixed(low), opset=11), x)     ONNX Runtime is the oracle
 agree(model("Add", x, y, opset=6), x, y, wanted=…)   a result of ours: what it does not know
 """
 
@@ -167,13 +167,13 @@ def agree(
     given: onnx.ModelProto,
     *inputs: Any,
     wanted: Sequence[Any] | None = None,
-    judge: Any = runtime,
+    oracle: Any = runtime,
     rtol: float = 1e-5,
     atol: float = 1e-6,
 ) -> list[Any]:
-    """Our results, which are those of the judge, or those that are `wanted`."""
+    """Our results, which are those of the oracle, or those that are `wanted`."""
     mine = ours(given, *inputs)
-    theirs = judge(given, *inputs) if wanted is None else wanted
+    theirs = oracle(given, *inputs) if wanted is None else wanted
     same(mine, theirs, rtol, atol)
     if sampling.RUN.everything and not CHECKED.read():
         same(ours(given, *inputs, compiled=False), theirs, rtol, atol)
