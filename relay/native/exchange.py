@@ -47,10 +47,10 @@ gives its results there; what is at other positions is held until the export.
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 from relay.native import export, heap, layout
+from relay.native.notation import assemble
 from relay.target.llvm import abi
 
 FUNCTIONS: Final = ("relay_import", "relay_export", "relay_perform", "relay_end", "relay_close")
@@ -58,19 +58,16 @@ FUNCTIONS: Final = ("relay_import", "relay_export", "relay_perform", "relay_end"
 
 def text() -> str:
     """The functions above."""
-    return _BUFFERS.substitute(layout.numbers()) + "".join(
-        part.substitute(
-            layout.numbers(),
-            chain=export.CHAIN,
-            mark=export.MARK,
-            out_of_memory=abi.OUT_OF_MEMORY,
-            small=heap.SMALL,
-        )
-        for part in (_IMPORT, export.TEXT, _CALL)
+    names = layout.numbers(
+        chain=export.CHAIN,
+        mark=export.MARK,
+        out_of_memory=abi.OUT_OF_MEMORY,
+        small=heap.SMALL,
     )
+    return assemble(_BUFFERS + _IMPORT + export.TEXT + _CALL, names)
 
 
-_BUFFERS: Final = Template("""
+_BUFFERS: Final = """
 declare ptr @realloc(ptr, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
@@ -78,26 +75,22 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 define internal ptr @relay_room(ptr %buffer, i64 %bytes) nounwind {
 entry:
   %memory = load ptr, ptr %buffer
-  %capacity.at = getelementptr i8, ptr %buffer, i64 8
-  %capacity = load i64, ptr %capacity.at
-  %used.at = getelementptr i8, ptr %buffer, i64 16
-  %used = load i64, ptr %used.at
+  %capacity = load i64, ptr %buffer[8]
+  %used = load i64, ptr %buffer[16]
   %after = add i64 %used, %bytes
-  %fits = icmp ult i64 %after, %capacity ; so that there is memory even for no bytes
-  br i1 %fits, label %take, label %grow
+  br ult i64 %after, %capacity, label %take, label %grow ; so that there is memory even for no bytes
 grow:
   %twice = shl i64 %after, 1
   %wanted = call i64 @llvm.umax.i64(i64 %twice, i64 4096)
   %larger = call ptr @realloc(ptr %memory, i64 %wanted)
-  %none = icmp eq ptr %larger, null
-  br i1 %none, label %fail, label %grown
+  br eq ptr %larger, null, label %fail, label %grown
 grown:
   store ptr %larger, ptr %buffer
-  store i64 %wanted, ptr %capacity.at
+  store i64 %wanted, ptr %buffer[8]
   br label %take
 take:
   %begin = phi ptr [ %memory, %entry ], [ %larger, %grown ]
-  store i64 %after, ptr %used.at
+  store i64 %after, ptr %buffer[16]
   %room = getelementptr i8, ptr %begin, i64 %used
   ret ptr %room
 fail:
@@ -106,12 +99,9 @@ fail:
 
 define internal void @relay_empty(ptr %buffer) nounwind {
 entry:
-  %used.at = getelementptr i8, ptr %buffer, i64 16
-  store i64 0, ptr %used.at
-  %capacity.at = getelementptr i8, ptr %buffer, i64 8
-  %capacity = load i64, ptr %capacity.at
-  %large = icmp ugt i64 %capacity, 16777216
-  br i1 %large, label %drop, label %done
+  store i64 0, ptr %buffer[16]
+  %capacity = load i64, ptr %buffer[8]
+  br ugt i64 %capacity, 16777216, label %drop, label %done
 drop:
   call void @relay_drop_buffer(ptr %buffer)
   br label %done
@@ -123,15 +113,13 @@ define internal void @relay_drop_buffer(ptr %buffer) nounwind {
   %memory = load ptr, ptr %buffer
   call void @free(ptr %memory)
   store ptr null, ptr %buffer
-  %capacity.at = getelementptr i8, ptr %buffer, i64 8
-  store i64 0, ptr %capacity.at
-  %used.at = getelementptr i8, ptr %buffer, i64 16
-  store i64 0, ptr %used.at
+  store i64 0, ptr %buffer[8]
+  store i64 0, ptr %buffer[16]
   ret void
 }
-""")
+"""
 
-_IMPORT: Final = Template("""
+_IMPORT: Final = """
 ; The object a word of the buffer means, held once more.
 define internal i64 @relay_resolve(i64 %word, ptr %table) alwaysinline nounwind {
 entry:
@@ -141,8 +129,7 @@ number:
   ret i64 %word
 object:
   %index = lshr i64 %word, 1
-  %object.at = getelementptr ptr, ptr %table, i64 %index
-  %found = load ptr, ptr %object.at
+  %found = load ptr, ptr %table[ptr %index]
   %count = load i64, ptr %found
   %more = add i64 %count, 1
   store i64 %more, ptr %found
@@ -152,8 +139,7 @@ object:
 
 define i32 @relay_import(ptr %context, ptr %buffer, i64 %count, ptr %table) nounwind {
 entry:
-  %any = icmp ne i64 %count, 0
-  br i1 %any, label %make, label %done
+  br ne i64 %count, 0, label %make, label %done
 
 ; first all objects, with the words as they are
 make:
@@ -161,29 +147,21 @@ make:
   %at = phi ptr [ %buffer, %entry ], [ %at.next, %made ]
   %first.word = load i64, ptr %at
   %kind = and i64 %first.word, 255
-  %first.at = getelementptr i64, ptr %at, i64 1
-  %first = load i64, ptr %first.at
-  %second.at = getelementptr i64, ptr %at, i64 2
-  %second = load i64, ptr %second.at
+  %first = load i64, ptr %at[i64 1]
+  %second = load i64, ptr %at[i64 2]
   %third.at = getelementptr i64, ptr %at, i64 3
-  %tensor = icmp eq i64 %kind, $tensor
-  br i1 %tensor, label %a.tensor, label %others
+  br eq i64 %kind, $tensor, label %a.tensor, label %others
 others:
-  %cell = icmp eq i64 %kind, $reference
-  br i1 %cell, label %a.cell, label %data
+  br eq i64 %kind, $reference, label %a.cell, label %data
 
 a.tensor:
   %header = call ptr @relay_new_header(ptr %context, i64 %first)
-  %no.header = icmp eq ptr %header, null
-  br i1 %no.header, label %fail, label %fill.tensor
+  br eq ptr %header, null, label %fail, label %fill.tensor
 fill.tensor:
-  %address.at = getelementptr i8, ptr %header, i64 $tensor_data
-  store i64 %second, ptr %address.at
-  %owner.at = getelementptr i8, ptr %header, i64 $tensor_owner
-  store i64 $external, ptr %owner.at
+  store i64 %second, ptr %header[$tensor_data]
+  store i64 $external, ptr %header[$tensor_owner]
   %bytes = load i64, ptr %third.at
-  %bytes.at = getelementptr i8, ptr %header, i64 $tensor_bytes
-  store i64 %bytes, ptr %bytes.at
+  store i64 %bytes, ptr %header[$tensor_bytes]
   %dims.from = getelementptr i64, ptr %at, i64 4
   %dims.to = getelementptr i8, ptr %header, i64 $tensor_dims
   br label %copy
@@ -192,8 +170,7 @@ a.cell:
   %cell.words = trunc i64 %second to i32
   %made.cell = call ptr @relay_new_object(ptr %context, i32 $reference, i32 0, i32 %cell.objects,
                                           i32 %cell.words)
-  %no.cell = icmp eq ptr %made.cell, null
-  br i1 %no.cell, label %fail, label %fill.cell
+  br eq ptr %made.cell, null, label %fail, label %fill.cell
 fill.cell:
   %contents = getelementptr i8, ptr %made.cell, i64 $reference_words
   br label %copy
@@ -204,8 +181,7 @@ data:
   %words = trunc i64 %third to i32
   %made.data = call ptr @relay_new_object(ptr %context, i32 $data, i32 %tag, i32 %objects,
                                           i32 %words)
-  %no.data = icmp eq ptr %made.data, null
-  br i1 %no.data, label %fail, label %fill.data
+  br eq ptr %made.data, null, label %fail, label %fill.data
 fill.data:
   %words.from = getelementptr i64, ptr %at, i64 4
   %words.to = getelementptr i8, ptr %made.data, i64 $data_words
@@ -222,46 +198,36 @@ copy:
   br label %copy.look
 copy.look:
   %w = phi i64 [ 0, %copy ], [ %w.next, %copy.word ]
-  %copy.left = icmp ult i64 %w, %length
-  br i1 %copy.left, label %copy.word, label %made
+  br ult i64 %w, %length, label %copy.word, label %made
 copy.word:
-  %word.from = getelementptr i64, ptr %from, i64 %w
-  %word = load i64, ptr %word.from
-  %word.to = getelementptr i64, ptr %to, i64 %w
-  store i64 %word, ptr %word.to
+  %word = load i64, ptr %from[i64 %w]
+  store i64 %word, ptr %to[i64 %w]
   %w.next = add i64 %w, 1
   br label %copy.look
 made:
   store i64 0, ptr %object
   %index = lshr i64 %first.word, 8
-  %object.at = getelementptr ptr, ptr %table, i64 %index
-  store ptr %object, ptr %object.at
+  store ptr %object, ptr %table[ptr %index]
   %i.next = add i64 %i, 1
-  %more = icmp ult i64 %i.next, %count
-  br i1 %more, label %make, label %connect
+  br ult i64 %i.next, %count, label %make, label %connect
 
 ; then what their words mean
 connect:
   %c = phi i64 [ 0, %made ], [ %c.next, %connected ]
-  %connected.object.at = getelementptr ptr, ptr %table, i64 %c
-  %current = load ptr, ptr %connected.object.at
-  %current.kind.at = getelementptr i8, ptr %current, i64 $kind
-  %current.kind = load i32, ptr %current.kind.at
-  %without = icmp eq i32 %current.kind, $tensor
-  br i1 %without, label %connected, label %with.words
+  %current = load ptr, ptr %table[ptr %c]
+  %current.kind = load i32, ptr %current[$kind]
+  br eq i32 %current.kind, $tensor, label %connected, label %with.words
 with.words:
   %kind.wide = zext i32 %current.kind to i64
   %kind.bytes = shl i64 %kind.wide, 3
   %offset = add i64 %kind.bytes, 16
   %places = getelementptr i8, ptr %current, i64 %offset
-  %held.at = getelementptr i8, ptr %current, i64 $objects
-  %held.narrow = load i32, ptr %held.at
+  %held.narrow = load i32, ptr %current[$objects]
   %held = zext i32 %held.narrow to i64
   br label %held.look
 held.look:
   %h = phi i64 [ 0, %with.words ], [ %h.next, %held.word ]
-  %held.left = icmp ult i64 %h, %held
-  br i1 %held.left, label %held.resolve, label %connected
+  br ult i64 %h, %held, label %held.resolve, label %connected
 held.resolve:
   %place = getelementptr i64, ptr %places, i64 %h
   %given = load i64, ptr %place
@@ -273,61 +239,44 @@ held.word:
   br label %held.look
 connected:
   %c.next = add i64 %c, 1
-  %connect.more = icmp ult i64 %c.next, %count
-  br i1 %connect.more, label %connect, label %done
+  br ult i64 %c.next, %count, label %connect, label %done
 done:
   ret i32 0
 fail:                                    ; cells hold what is no object yet
-  %list = getelementptr i8, ptr %context, i64 $references
-  store ptr null, ptr %list
+  store ptr null, ptr %context[$references]
   ret i32 $out_of_memory
 }
-""")
+"""
 
-_CALL: Final = Template("""
+_CALL: Final = """
 define i32 @relay_perform(ptr %request) nounwind {
 entry:
   %context = load ptr, ptr %request
-  %function.at = getelementptr i64, ptr %request, i64 1
-  %function = load ptr, ptr %function.at
-  %buffer.at = getelementptr i64, ptr %request, i64 2
-  %buffer = load ptr, ptr %buffer.at
-  %count.at = getelementptr i64, ptr %request, i64 3
-  %count = load i64, ptr %count.at
-  %words.at = getelementptr i64, ptr %request, i64 4
-  %words = load ptr, ptr %words.at
-  %results.at = getelementptr i64, ptr %request, i64 5
-  %results = load i64, ptr %results.at
-  %imported.at = getelementptr i64, ptr %request, i64 6
-  %imported = load ptr, ptr %imported.at
-  %imports.at = getelementptr i64, ptr %request, i64 7
-  %imports = load i64, ptr %imports.at
-  %exported.at = getelementptr i64, ptr %request, i64 8
-  %exported = load ptr, ptr %exported.at
-  %exports.at = getelementptr i64, ptr %request, i64 9
-  %exports = load i64, ptr %exports.at
-  %leaked.at = getelementptr i8, ptr %context, i64 $leaked
-  store i64 0, ptr %leaked.at
-  %site.at = getelementptr i8, ptr %context, i64 $site
-  store i64 -1, ptr %site.at             ; not in the program
+  %function = load ptr, ptr %request[i64 1]
+  %buffer = load ptr, ptr %request[i64 2]
+  %count = load i64, ptr %request[i64 3]
+  %words = load ptr, ptr %request[i64 4]
+  %results = load i64, ptr %request[i64 5]
+  %imported = load ptr, ptr %request[i64 6]
+  %imports = load i64, ptr %request[i64 7]
+  %exported = load ptr, ptr %request[i64 8]
+  %exports = load i64, ptr %request[i64 9]
+  store i64 0, ptr %context[$leaked]
+  store i64 -1, ptr %context[$site]             ; not in the program
 
   %work = getelementptr i8, ptr %context, i64 $work
   call void @relay_empty(ptr %work)
   %table.bytes = shl i64 %count, 3
   %table = call ptr @relay_room(ptr %work, i64 %table.bytes)
-  %no.table = icmp eq ptr %table, null
-  br i1 %no.table, label %failed, label %import
+  br eq ptr %table, null, label %failed, label %import
 import:
   %import.status = call i32 @relay_import(ptr %context, ptr %buffer, i64 %count, ptr %table)
-  %import.fine = icmp eq i32 %import.status, 0
-  br i1 %import.fine, label %argument, label %failed
+  br eq i32 %import.status, 0, label %argument, label %failed
 argument:
   %a = phi i64 [ 0, %import ], [ %a.next, %argument.put ]
-  %arguments.left = icmp ult i64 %a, %imports
-  br i1 %arguments.left, label %argument.put, label %run
+  br ult i64 %a, %imports, label %argument.put, label %run
 argument.put:
-  %position.at = getelementptr i32, ptr %imported, i64 %a
-  %position = load i32, ptr %position.at
+  %position = load i32, ptr %imported[i32 %a]
   %place = getelementptr i64, ptr %words, i32 %position
   %word = load i64, ptr %place
   %object = call i64 @relay_resolve(i64 %word, ptr %table)
@@ -337,19 +286,15 @@ argument.put:
 run:
   %args = getelementptr i64, ptr %words, i64 %results
   %run.status = call i32 @relay_enter(ptr %context, ptr %function, ptr %args, ptr %words)
-  %run.fine = icmp eq i32 %run.status, 0
-  br i1 %run.fine, label %export, label %failed
+  br eq i32 %run.status, 0, label %export, label %failed
 export:
   %export.status = call i32 @relay_export(ptr %context, ptr %words, ptr %exported, i64 %exports)
-  %export.fine = icmp eq i32 %export.status, 0
-  br i1 %export.fine, label %result, label %failed
+  br eq i32 %export.status, 0, label %result, label %failed
 result:
   %r = phi i64 [ 0, %export ], [ %r.next, %result.end ]
-  %results.left = icmp ult i64 %r, %exports
-  br i1 %results.left, label %result.release, label %end
+  br ult i64 %r, %exports, label %result.release, label %end
 result.release:
-  %result.position.at = getelementptr i32, ptr %exported, i64 %r
-  %result.position = load i32, ptr %result.position.at
+  %result.position = load i32, ptr %exported[i32 %r]
   %result.place = getelementptr ptr, ptr %words, i32 %result.position
   %result.word = load ptr, ptr %result.place
   call void @relay_release(ptr %context, ptr %result.word)
@@ -372,15 +317,11 @@ failed:
 define void @relay_end(ptr %context) nounwind {
 entry:
   call void @relay_free_cells(ptr %context)
-  %made.at = getelementptr i8, ptr %context, i64 $made
-  %made = load i64, ptr %made.at
-  %freed.at = getelementptr i8, ptr %context, i64 $freed
-  %freed = load i64, ptr %freed.at
+  %made = load i64, ptr %context[$made]
+  %freed = load i64, ptr %context[$freed]
   %live = sub i64 %made, %freed
-  %leaked.at = getelementptr i8, ptr %context, i64 $leaked
-  store i64 %live, ptr %leaked.at
-  %clean = icmp eq i64 %live, 0
-  br i1 %clean, label %done, label %reset
+  store i64 %live, ptr %context[$leaked]
+  br eq i64 %live, 0, label %done, label %reset
 reset:
   call void @relay_reset(ptr %context)
   br label %done
@@ -393,14 +334,10 @@ done:
 define void @relay_close(ptr %context) nounwind {
   call void @relay_close_heap(ptr %context)
   call void @relay_close_stack(ptr %context)
-  %exported = getelementptr i8, ptr %context, i64 $exported
-  call void @relay_drop_buffer(ptr %exported)
-  %elements = getelementptr i8, ptr %context, i64 $elements
-  call void @relay_drop_buffer(ptr %elements)
-  %work = getelementptr i8, ptr %context, i64 $work
-  call void @relay_drop_buffer(ptr %work)
-  %cells = getelementptr i8, ptr %context, i64 $cells
-  call void @relay_drop_buffer(ptr %cells)
+  call void @relay_drop_buffer(ptr %context[$exported])
+  call void @relay_drop_buffer(ptr %context[$elements])
+  call void @relay_drop_buffer(ptr %context[$work])
+  call void @relay_drop_buffer(ptr %context[$cells])
   ret void
 }
-""")
+"""

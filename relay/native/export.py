@@ -7,13 +7,12 @@ say, is one entry.
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 CHAIN: Final = 4  # besides the kinds of objects
 MARK: Final = 16  # in the kind of an object that was exported; its index is where it has room
 
-TEXT: Final = Template("""
+TEXT: Final = """
 ; What an exported word is outside: the object must have been exported, or be a number.
 define internal i64 @relay_word_outside(i64 %word) nounwind {
 entry:
@@ -23,17 +22,13 @@ number:
   ret i64 %word
 object:
   %at = inttoptr i64 %word to ptr
-  %kind.at = getelementptr i8, ptr %at, i64 $kind
-  %kind = load i32, ptr %kind.at
-  %tensor = icmp eq i32 %kind, $mark
-  br i1 %tensor, label %a.tensor, label %others
+  %kind = load i32, ptr %at[$kind]
+  br eq i32 %kind, $mark, label %a.tensor, label %others
 a.tensor:
-  %data.at = getelementptr i8, ptr %at, i64 $tensor_data
-  %index.wide = load i64, ptr %data.at
+  %index.wide = load i64, ptr %at[$tensor_data]
   br label %done
 others:
-  %detail.at = getelementptr i8, ptr %at, i64 $detail
-  %index.narrow = load i32, ptr %detail.at
+  %index.narrow = load i32, ptr %at[$detail]
   %index.zext = zext i32 %index.narrow to i64
   br label %done
 done:
@@ -45,28 +40,23 @@ done:
 ; A constant has no place for a mark: something that stands for it, in memory of this call.
 define internal ptr @relay_stand_in(ptr %context, ptr %tensor) nounwind {
 entry:
-  %kind.at = getelementptr i8, ptr %tensor, i64 $kind
-  %kind = load i32, ptr %kind.at
-  %is.tensor = icmp eq i32 %kind, $tensor
-  br i1 %is.tensor, label %a.tensor, label %a.closure
+  %kind = load i32, ptr %tensor[$kind]
+  br eq i32 %kind, $tensor, label %a.tensor, label %a.closure
 a.closure:
   %closure = call ptr @relay_new_object(ptr %context, i32 $closure, i32 0, i32 0, i32 0)
   ret ptr %closure
 a.tensor:
-  %rank.at = getelementptr i8, ptr %tensor, i64 $detail
-  %rank.narrow = load i32, ptr %rank.at
+  %rank.narrow = load i32, ptr %tensor[$detail]
   %rank = zext i32 %rank.narrow to i64
   %header = call ptr @relay_new_header(ptr %context, i64 %rank)
-  %none = icmp eq ptr %header, null
-  br i1 %none, label %done, label %fill
+  br eq ptr %header, null, label %done, label %fill
 fill:
   %from = getelementptr i8, ptr %tensor, i64 $tensor_data
   %to = getelementptr i8, ptr %header, i64 $tensor_data
   %dims = shl i64 %rank, 3
   %bytes = add i64 %dims, 24             ; data, owner and bytes lie before the dims
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %to, ptr align 8 %from, i64 %bytes, i1 false)
-  %owner.at = getelementptr i8, ptr %header, i64 $tensor_owner
-  store i64 $external, ptr %owner.at
+  store i64 $external, ptr %header[$tensor_owner]
   br label %done
 done:
   ret ptr %header
@@ -75,34 +65,24 @@ done:
 ; Write the entry of a tensor and mark it with its index.
 define internal i1 @relay_export_tensor(ptr %context, ptr %tensor, i64 %index) nounwind {
 entry:
-  %rank.at = getelementptr i8, ptr %tensor, i64 $detail
-  %rank.narrow = load i32, ptr %rank.at
+  %rank.narrow = load i32, ptr %tensor[$detail]
   %rank = zext i32 %rank.narrow to i64
   %words = add i64 %rank, 5
   %bytes.words = shl i64 %words, 3
-  %exported = getelementptr i8, ptr %context, i64 $exported
-  %entry.at = call ptr @relay_room(ptr %exported, i64 %bytes.words)
-  %no.room = icmp eq ptr %entry.at, null
-  br i1 %no.room, label %fail, label %write
+  %entry.at = call ptr @relay_room(ptr %context[$exported], i64 %bytes.words)
+  br eq ptr %entry.at, null, label %fail, label %write
 write:
   store i64 $tensor, ptr %entry.at
-  %rank.to = getelementptr i64, ptr %entry.at, i64 1
-  store i64 %rank, ptr %rank.to
-  %bytes.at = getelementptr i8, ptr %tensor, i64 $tensor_bytes
-  %bytes = load i64, ptr %bytes.at
-  %bytes.to = getelementptr i64, ptr %entry.at, i64 3
-  store i64 %bytes, ptr %bytes.to
+  store i64 %rank, ptr %entry.at[i64 1]
+  %bytes = load i64, ptr %tensor[$tensor_bytes]
+  store i64 %bytes, ptr %entry.at[i64 3]
   %dims.from = getelementptr i8, ptr %tensor, i64 $tensor_dims
   %dims.to = getelementptr i64, ptr %entry.at, i64 5
   %dims.bytes = shl i64 %rank, 3
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %dims.to, ptr align 8 %dims.from, i64 %dims.bytes,
                                    i1 false)
-  %address.to = getelementptr i64, ptr %entry.at, i64 2
-  %owner.to = getelementptr i64, ptr %entry.at, i64 4
-  %data.at = getelementptr i8, ptr %tensor, i64 $tensor_data
-  %data = load ptr, ptr %data.at
-  %owner.at = getelementptr i8, ptr %tensor, i64 $tensor_owner
-  %owner = load i64, ptr %owner.at
+  %data = load ptr, ptr %tensor[$tensor_data]
+  %owner = load i64, ptr %tensor[$tensor_owner]
   %few = icmp ule i64 %bytes, $small
   %apart = icmp ne i64 %owner, $block    ; the mark below takes the place of a block's address
   %small = and i1 %few, %apart
@@ -112,41 +92,35 @@ copy:                                    ; on multiples of 64 bytes
   %bytes.beyond = add i64 %bytes, 63
   %bytes.rounded = and i64 %bytes.beyond, -64
   %elements = getelementptr i8, ptr %context, i64 $elements
-  %used.at = getelementptr i8, ptr %elements, i64 16
-  %offset = load i64, ptr %used.at
+  %offset = load i64, ptr %elements[16]
   %room = call ptr @relay_room(ptr %elements, i64 %bytes.rounded)
-  %no.elements = icmp eq ptr %room, null
-  br i1 %no.elements, label %fail, label %copied
+  br eq ptr %room, null, label %fail, label %copied
 copied:
   call void @llvm.memcpy.p0.p0.i64(ptr align 1 %room, ptr align 1 %data, i64 %bytes, i1 false)
-  store i64 %offset, ptr %address.to
-  store i64 $inline, ptr %owner.to
+  store i64 %offset, ptr %entry.at[i64 2]
+  store i64 $inline, ptr %entry.at[i64 4]
   br label %marked
 
 whose:
-  store ptr %data, ptr %address.to
+  store ptr %data, ptr %entry.at[i64 2]
   %viewed = icmp ugt i64 %owner, $external
   %owner.tensor = inttoptr i64 %owner to ptr
   %root = select i1 %viewed, ptr %owner.tensor, ptr %tensor
-  %root.owner.at = getelementptr i8, ptr %root, i64 $tensor_owner
-  %root.owner = load i64, ptr %root.owner.at
-  %is.block = icmp eq i64 %root.owner, $block
-  br i1 %is.block, label %take, label %leave
+  %root.owner = load i64, ptr %root[$tensor_owner]
+  br eq i64 %root.owner, $block, label %take, label %leave
 take:                                    ; once; others who have it copy it
-  %root.data.at = getelementptr i8, ptr %root, i64 $tensor_data
-  %root.data = load ptr, ptr %root.data.at
+  %root.data = load ptr, ptr %root[$tensor_data]
   %base = call ptr @relay_take_block(ptr %context, ptr %root.data)
-  store i64 $external, ptr %root.owner.at
-  store ptr %base, ptr %owner.to
+  store i64 $external, ptr %root[$tensor_owner]
+  store ptr %base, ptr %entry.at[i64 4]
   br label %marked
 leave:
-  store i64 $external, ptr %owner.to
+  store i64 $external, ptr %entry.at[i64 4]
   br label %marked
 
 marked:
-  store i64 %index, ptr %data.at
-  %kind.at = getelementptr i8, ptr %tensor, i64 $kind
-  store i32 $mark, ptr %kind.at
+  store i64 %index, ptr %tensor[$tensor_data]
+  store i32 $mark, ptr %tensor[$kind]
   ret i1 true
 fail:
   ret i1 false
@@ -155,59 +129,46 @@ fail:
 ; Write the entry of data whose parts are exported, or of a cell, whose parts come later.
 define internal i1 @relay_export_words(ptr %context, ptr %object, i64 %index) nounwind {
 entry:
-  %kind.at = getelementptr i8, ptr %object, i64 $kind
-  %kind = load i32, ptr %kind.at
-  %detail.at = getelementptr i8, ptr %object, i64 $detail
-  %detail = load i32, ptr %detail.at
-  %objects.at = getelementptr i8, ptr %object, i64 $objects
-  %objects.narrow = load i32, ptr %objects.at
+  %kind = load i32, ptr %object[$kind]
+  %detail = load i32, ptr %object[$detail]
+  %objects.narrow = load i32, ptr %object[$objects]
   %objects = zext i32 %objects.narrow to i64
-  %words.at = getelementptr i8, ptr %object, i64 $words
-  %words.narrow = load i32, ptr %words.at
+  %words.narrow = load i32, ptr %object[$words]
   %words = zext i32 %words.narrow to i64
   %exported = getelementptr i8, ptr %context, i64 $exported
-  %used.at = getelementptr i8, ptr %exported, i64 16
-  %position = load i64, ptr %used.at
+  %position = load i64, ptr %exported[16]
   %closure = icmp eq i32 %kind, $closure
   %places = add i64 %words, 4
   %length = select i1 %closure, i64 1, i64 %places
   %length.bytes = shl i64 %length, 3
   %entry.at = call ptr @relay_room(ptr %exported, i64 %length.bytes)
-  %no.room = icmp eq ptr %entry.at, null
-  br i1 %no.room, label %fail, label %write
+  br eq ptr %entry.at, null, label %fail, label %write
 write:
   %index.narrow = trunc i64 %index to i32
-  store i32 %index.narrow, ptr %detail.at
+  store i32 %index.narrow, ptr %object[$detail]
   %marked = or i32 %kind, $mark
-  store i32 %marked, ptr %kind.at
+  store i32 %marked, ptr %object[$kind]
   %kind.wide = zext i32 %kind to i64
   store i64 %kind.wide, ptr %entry.at
   br i1 %closure, label %done, label %write.more
 write.more:
-  %first.to = getelementptr i64, ptr %entry.at, i64 1
-  %second.to = getelementptr i64, ptr %entry.at, i64 2
-  %third.to = getelementptr i64, ptr %entry.at, i64 3
   %to = getelementptr i64, ptr %entry.at, i64 4
-  %is.cell = icmp eq i32 %kind, $reference
-  br i1 %is.cell, label %a.cell, label %data
+  br eq i32 %kind, $reference, label %a.cell, label %data
 a.cell:
-  store i64 %objects, ptr %first.to
-  store i64 %words, ptr %second.to
-  store ptr %object, ptr %third.to
-  %cells = getelementptr i8, ptr %context, i64 $cells
-  %cell.room = call ptr @relay_room(ptr %cells, i64 8)
-  %no.cells = icmp eq ptr %cell.room, null
-  br i1 %no.cells, label %fail, label %note
+  store i64 %objects, ptr %entry.at[i64 1]
+  store i64 %words, ptr %entry.at[i64 2]
+  store ptr %object, ptr %entry.at[i64 3]
+  %cell.room = call ptr @relay_room(ptr %context[$cells], i64 8)
+  br eq ptr %cell.room, null, label %fail, label %note
 note:
   store i64 %position, ptr %cell.room
   br label %done
 data:
   %tag = zext i32 %detail to i64
-  store i64 %tag, ptr %first.to
-  store i64 %objects, ptr %second.to
-  store i64 %words, ptr %third.to
-  %from = getelementptr i8, ptr %object, i64 $data_words
-  call void @relay_words_outside(ptr %from, ptr %to, i64 %objects, i64 %words)
+  store i64 %tag, ptr %entry.at[i64 1]
+  store i64 %objects, ptr %entry.at[i64 2]
+  store i64 %words, ptr %entry.at[i64 3]
+  call void @relay_words_outside(ptr %object[$data_words], ptr %to, i64 %objects, i64 %words)
   br label %done
 done:
   ret i1 true
@@ -220,20 +181,16 @@ entry:
   br label %next
 next:
   %w = phi i64 [ 0, %entry ], [ %w.next, %store ]
-  %left = icmp ult i64 %w, %words
-  br i1 %left, label %read, label %done
+  br ult i64 %w, %words, label %read, label %done
 read:
-  %word.from = getelementptr i64, ptr %from, i64 %w
-  %given = load i64, ptr %word.from
-  %is.object = icmp ult i64 %w, %objects
-  br i1 %is.object, label %convert, label %store
+  %given = load i64, ptr %from[i64 %w]
+  br ult i64 %w, %objects, label %convert, label %store
 convert:
   %outside = call i64 @relay_word_outside(i64 %given)
   br label %store
 store:
   %value = phi i64 [ %given, %read ], [ %outside, %convert ]
-  %word.to = getelementptr i64, ptr %to, i64 %w
-  store i64 %value, ptr %word.to
+  store i64 %value, ptr %to[i64 %w]
   %w.next = add i64 %w, 1
   br label %next
 done:
@@ -247,13 +204,10 @@ entry:
   br i1 %odd, label %no, label %object
 object:
   %at = inttoptr i64 %word to ptr
-  %kind.at = getelementptr i8, ptr %at, i64 $kind
-  %its.kind.tag = load i64, ptr %kind.at
-  %same.kind = icmp eq i64 %its.kind.tag, %kind.tag
-  br i1 %same.kind, label %like, label %no
+  %its.kind.tag = load i64, ptr %at[$kind]
+  br eq i64 %its.kind.tag, %kind.tag, label %like, label %no
 like:
-  %sizes.at = getelementptr i8, ptr %at, i64 $objects
-  %its.sizes = load i64, ptr %sizes.at
+  %its.sizes = load i64, ptr %at[$objects]
   %same.sizes = icmp eq i64 %its.sizes, %sizes
   ret i1 %same.sizes
 no:
@@ -264,20 +218,16 @@ no:
 ; are; 0 without memory.
 define internal i64 @relay_export_data(ptr %context, ptr %head, i64 %index) nounwind {
 entry:
-  %kind.tag.at = getelementptr i8, ptr %head, i64 $kind
-  %kind.tag = load i64, ptr %kind.tag.at
-  %sizes.at = getelementptr i8, ptr %head, i64 $objects
-  %sizes = load i64, ptr %sizes.at
+  %kind.tag = load i64, ptr %head[$kind]
+  %sizes = load i64, ptr %head[$objects]
   %objects = and i64 %sizes, 4294967295
   %words = lshr i64 %sizes, 32
-  %some = icmp ne i64 %objects, 0
-  br i1 %some, label %look, label %single
+  br ne i64 %objects, 0, label %look, label %single
 look:
   %before = sub i64 %objects, 1          ; object words before the one that leads on
   %after = sub i64 %words, %objects
   %link.words = getelementptr i8, ptr %head, i64 $data_words
-  %link.at = getelementptr i64, ptr %link.words, i64 %before
-  %link = load i64, ptr %link.at
+  %link = load i64, ptr %link.words[i64 %before]
   %chained = call i1 @relay_goes_on(i64 %link, i64 %kind.tag, i64 %sizes)
   br i1 %chained, label %chain, label %single
 single:
@@ -287,11 +237,9 @@ single:
 
 chain:
   %exported = getelementptr i8, ptr %context, i64 $exported
-  %used.at = getelementptr i8, ptr %exported, i64 16
-  %position = load i64, ptr %used.at
+  %position = load i64, ptr %exported[16]
   %header = call ptr @relay_room(ptr %exported, i64 48)
-  %no.header = icmp eq ptr %header, null
-  br i1 %no.header, label %fail, label %cells
+  br eq ptr %header, null, label %fail, label %cells
 cells:
   %row = sub i64 %words, 1
   %row.bytes = shl i64 %row, 3
@@ -300,23 +248,18 @@ cell:
   %n = phi i64 [ 0, %cells ], [ %n.next, %written ]
   %object = phi ptr [ %head, %cells ], [ %next, %written ]
   %room = call ptr @relay_room(ptr %exported, i64 %row.bytes)
-  %no.room = icmp eq ptr %room, null
-  br i1 %no.room, label %fail, label %write
+  br eq ptr %room, null, label %fail, label %write
 write:
   %from = getelementptr i8, ptr %object, i64 $data_words
   call void @relay_words_outside(ptr %from, ptr %room, i64 %before, i64 %before)
   %next.at = getelementptr i64, ptr %from, i64 %before
-  %rest.from = getelementptr i64, ptr %next.at, i64 1
-  %rest.to = getelementptr i64, ptr %room, i64 %before
-  call void @relay_words_outside(ptr %rest.from, ptr %rest.to, i64 0, i64 %after)
+  call void @relay_words_outside(ptr %next.at[i64 1], ptr %room[i64 %before], i64 0, i64 %after)
   %its.index = add i64 %index, %n
   %its.index.narrow = trunc i64 %its.index to i32
-  %detail.at = getelementptr i8, ptr %object, i64 $detail
-  store i32 %its.index.narrow, ptr %detail.at
-  %kind.at = getelementptr i8, ptr %object, i64 $kind
-  %kind = load i32, ptr %kind.at
+  store i32 %its.index.narrow, ptr %object[$detail]
+  %kind = load i32, ptr %object[$kind]
   %marked = or i32 %kind, $mark
-  store i32 %marked, ptr %kind.at
+  store i32 %marked, ptr %object[$kind]
   %n.next = add i64 %n, 1
   %next.word = load i64, ptr %next.at
   %more = call i1 @relay_goes_on(i64 %next.word, i64 %kind.tag, i64 %sizes)
@@ -329,17 +272,12 @@ end:
   %entry.at = getelementptr i8, ptr %memory, i64 %position
   store i64 $chain, ptr %entry.at
   %tag = lshr i64 %kind.tag, 32
-  %tag.to = getelementptr i64, ptr %entry.at, i64 1
-  store i64 %tag, ptr %tag.to
-  %objects.to = getelementptr i64, ptr %entry.at, i64 2
-  store i64 %objects, ptr %objects.to
-  %words.to = getelementptr i64, ptr %entry.at, i64 3
-  store i64 %words, ptr %words.to
-  %count.to = getelementptr i64, ptr %entry.at, i64 4
-  store i64 %n.next, ptr %count.to
+  store i64 %tag, ptr %entry.at[i64 1]
+  store i64 %objects, ptr %entry.at[i64 2]
+  store i64 %words, ptr %entry.at[i64 3]
+  store i64 %n.next, ptr %entry.at[i64 4]
   %end.word = call i64 @relay_word_outside(i64 %next.word)
-  %end.to = getelementptr i64, ptr %entry.at, i64 5
-  store i64 %end.word, ptr %end.to
+  store i64 %end.word, ptr %entry.at[i64 5]
   ret i64 %n.next
 fail:
   ret i64 0
@@ -353,62 +291,52 @@ fail:
 define internal i1 @relay_export_all(ptr %context, ptr %first, i64 %count, ptr %number) nounwind {
 entry:
   %work = getelementptr i8, ptr %context, i64 $work
-  %work.used = getelementptr i8, ptr %work, i64 16
-  store i64 0, ptr %work.used
+  store i64 0, ptr %work[16]
   br label %push
 push:
   %words = phi ptr [ %first, %entry ], [ %parts, %deeper ]
   %words.count = phi i64 [ %count, %entry ], [ %parts.count, %deeper ]
   %whose = phi ptr [ null, %entry ], [ %object, %deeper ]
   %pushed = call ptr @relay_room(ptr %work, i64 24)
-  %no.room = icmp eq ptr %pushed, null
-  br i1 %no.room, label %fail, label %fill
+  br eq ptr %pushed, null, label %fail, label %fill
 fill:
   store ptr %words, ptr %pushed
-  %left.to = getelementptr i64, ptr %pushed, i64 1
-  store i64 %words.count, ptr %left.to
-  %whose.to = getelementptr i64, ptr %pushed, i64 2
-  store ptr %whose, ptr %whose.to
+  store i64 %words.count, ptr %pushed[i64 1]
+  store ptr %whose, ptr %pushed[i64 2]
   br label %look
 
 look:
   %memory = load ptr, ptr %work
-  %used = load i64, ptr %work.used
+  %used = load i64, ptr %work[16]
   %end = getelementptr i8, ptr %memory, i64 %used
   %top = getelementptr i8, ptr %end, i64 -24
   %word.at = load ptr, ptr %top
-  %left.at = getelementptr i64, ptr %top, i64 1
-  %left = load i64, ptr %left.at
-  %exhausted = icmp eq i64 %left, 0
-  br i1 %exhausted, label %pop, label %visit
+  %left = load i64, ptr %top[i64 1]
+  br eq i64 %left, 0, label %pop, label %visit
 
 visit:
   %word.next = getelementptr i64, ptr %word.at, i64 1
   store ptr %word.next, ptr %top
   %left.less = sub i64 %left, 1
-  store i64 %left.less, ptr %left.at
+  store i64 %left.less, ptr %top[i64 1]
   %word = load i64, ptr %word.at
   %odd = trunc i64 %word to i1
   br i1 %odd, label %look, label %an.object
 an.object:
   %given = inttoptr i64 %word to ptr
   %held = load i64, ptr %given
-  %immortal = icmp slt i64 %held, 0
-  br i1 %immortal, label %constant, label %own
+  br slt i64 %held, 0, label %constant, label %own
 constant:
   %stand.in = call ptr @relay_stand_in(ptr %context, ptr %given)
-  %no.stand.in = icmp eq ptr %stand.in, null
-  br i1 %no.stand.in, label %fail, label %replace
+  br eq ptr %stand.in, null, label %fail, label %replace
 replace:
   store ptr %stand.in, ptr %word.at
   br label %own
 own:
   %object = phi ptr [ %given, %an.object ], [ %stand.in, %replace ]
-  %kind.at = getelementptr i8, ptr %object, i64 $kind
-  %kind = load i32, ptr %kind.at
+  %kind = load i32, ptr %object[$kind]
   %seen.bit = and i32 %kind, $mark
-  %seen = icmp ne i32 %seen.bit, 0
-  br i1 %seen, label %look, label %unseen
+  br ne i32 %seen.bit, 0, label %look, label %unseen
 unseen:
   switch i32 %kind, label %write [
     i32 $tensor, label %a.tensor
@@ -416,26 +344,22 @@ unseen:
   ]
 descend:
   %parts = getelementptr i8, ptr %object, i64 $data_words
-  %parts.at = getelementptr i8, ptr %object, i64 $objects
-  %parts.narrow = load i32, ptr %parts.at
+  %parts.narrow = load i32, ptr %object[$objects]
   %parts.count = zext i32 %parts.narrow to i64
-  %head.at = getelementptr i64, ptr %top, i64 2
-  %head = load ptr, ptr %head.at
+  %head = load ptr, ptr %top[i64 2]
   %has.head = icmp ne ptr %head, null
   %last = icmp eq i64 %left.less, 0
   %leads.on = and i1 %has.head, %last
   br i1 %leads.on, label %follow, label %deeper
 follow:
-  %head.kind.tag.at = getelementptr i8, ptr %head, i64 $kind
-  %head.kind.tag = load i64, ptr %head.kind.tag.at
-  %head.sizes.at = getelementptr i8, ptr %head, i64 $objects
-  %head.sizes = load i64, ptr %head.sizes.at
+  %head.kind.tag = load i64, ptr %head[$kind]
+  %head.sizes = load i64, ptr %head[$objects]
   %object.word = ptrtoint ptr %object to i64
   %chained = call i1 @relay_goes_on(i64 %object.word, i64 %head.kind.tag, i64 %head.sizes)
   br i1 %chained, label %along, label %deeper
 along:
   store ptr %parts, ptr %top
-  store i64 %parts.count, ptr %left.at
+  store i64 %parts.count, ptr %top[i64 1]
   br label %look
 deeper:
   br label %push
@@ -448,19 +372,16 @@ a.tensor:
   br i1 %fine.tensor, label %look, label %fail
 
 pop:
-  %owner.at = getelementptr i64, ptr %top, i64 2
-  %owner = load ptr, ptr %owner.at
+  %owner = load ptr, ptr %top[i64 2]
   %used.less = sub i64 %used, 24
-  store i64 %used.less, ptr %work.used
-  %bottom = icmp eq ptr %owner, null
-  br i1 %bottom, label %done, label %data
+  store i64 %used.less, ptr %work[16]
+  br eq ptr %owner, null, label %done, label %data
 data:
   %index.data = load i64, ptr %number
   %written = call i64 @relay_export_data(ptr %context, ptr %owner, i64 %index.data)
   %index.data.next = add i64 %index.data, %written
   store i64 %index.data.next, ptr %number
-  %any = icmp ne i64 %written, 0
-  br i1 %any, label %look, label %fail
+  br ne i64 %written, 0, label %look, label %fail
 
 write:
   %index = load i64, ptr %number
@@ -480,23 +401,18 @@ entry:
   store i64 0, ptr %number
   %exported = getelementptr i8, ptr %context, i64 $exported
   call void @relay_empty(ptr %exported)
-  %elements = getelementptr i8, ptr %context, i64 $elements
-  call void @relay_empty(ptr %elements)
-  %work = getelementptr i8, ptr %context, i64 $work
-  call void @relay_empty(ptr %work)
+  call void @relay_empty(ptr %context[$elements])
+  call void @relay_empty(ptr %context[$work])
   %cells = getelementptr i8, ptr %context, i64 $cells
   call void @relay_empty(ptr %cells)
   %roots.bytes = shl i64 %count, 3
   %roots.room = call ptr @relay_room(ptr %exported, i64 %roots.bytes)
-  %no.roots = icmp eq ptr %roots.room, null
-  br i1 %no.roots, label %fail, label %root
+  br eq ptr %roots.room, null, label %fail, label %root
 root:
   %r = phi i64 [ 0, %entry ], [ %r.next, %root.done ]
-  %roots.left = icmp ult i64 %r, %count
-  br i1 %roots.left, label %root.visit, label %cells.begin
+  br ult i64 %r, %count, label %root.visit, label %cells.begin
 root.visit:
-  %position.at = getelementptr i32, ptr %positions, i64 %r
-  %position = load i32, ptr %position.at
+  %position = load i32, ptr %positions[i32 %r]
   %place = getelementptr i64, ptr %words, i32 %position
   %fine = call i1 @relay_export_all(ptr %context, ptr %place, i64 1, ptr %number)
   br i1 %fine, label %root.done, label %fail
@@ -504,8 +420,7 @@ root.done:
   %value = load i64, ptr %place
   %outside = call i64 @relay_word_outside(i64 %value)
   %roots = load ptr, ptr %exported
-  %root.to = getelementptr i64, ptr %roots, i64 %r
-  store i64 %outside, ptr %root.to
+  store i64 %outside, ptr %roots[i64 %r]
   %r.next = add i64 %r, 1
   br label %root
 
@@ -513,33 +428,26 @@ cells.begin:                             ; more may be found on the way
   br label %cell.look
 cell.look:
   %c = phi i64 [ 0, %cells.begin ], [ %c.next, %cell.done ]
-  %cells.used.at = getelementptr i8, ptr %cells, i64 16
-  %cells.used = load i64, ptr %cells.used.at
+  %cells.used = load i64, ptr %cells[16]
   %cells.count = lshr i64 %cells.used, 3
-  %cells.left = icmp ult i64 %c, %cells.count
-  br i1 %cells.left, label %cell, label %done
+  br ult i64 %c, %cells.count, label %cell, label %done
 cell:
   %cells.memory = load ptr, ptr %cells
-  %offset.at = getelementptr i64, ptr %cells.memory, i64 %c
-  %offset = load i64, ptr %offset.at
+  %offset = load i64, ptr %cells.memory[i64 %c]
   %memory = load ptr, ptr %exported
   %cell.entry = getelementptr i8, ptr %memory, i64 %offset
-  %address.at = getelementptr i64, ptr %cell.entry, i64 3
-  %address = load ptr, ptr %address.at
+  %address = load ptr, ptr %cell.entry[i64 3]
   %contents = getelementptr i8, ptr %address, i64 $reference_words
-  %held.at = getelementptr i8, ptr %address, i64 $objects
-  %held.narrow = load i32, ptr %held.at
+  %held.narrow = load i32, ptr %address[$objects]
   %held = zext i32 %held.narrow to i64
-  %words.at = getelementptr i8, ptr %address, i64 $words
-  %words.narrow = load i32, ptr %words.at
+  %words.narrow = load i32, ptr %address[$words]
   %words.count = zext i32 %words.narrow to i64
   %cell.fine = call i1 @relay_export_all(ptr %context, ptr %contents, i64 %held, ptr %number)
   br i1 %cell.fine, label %cell.done, label %fail
 cell.done:
   %memory.now = load ptr, ptr %exported
   %entry.now = getelementptr i8, ptr %memory.now, i64 %offset
-  %contents.to = getelementptr i64, ptr %entry.now, i64 4
-  call void @relay_words_outside(ptr %contents, ptr %contents.to, i64 %held, i64 %words.count)
+  call void @relay_words_outside(ptr %contents, ptr %entry.now[i64 4], i64 %held, i64 %words.count)
   %c.next = add i64 %c, 1
   br label %cell.look
 done:
@@ -547,4 +455,4 @@ done:
 fail:
   ret i32 $out_of_memory
 }
-""")
+"""

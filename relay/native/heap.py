@@ -15,10 +15,10 @@ is the system's `malloc`, so whoever is given a block for good can `free` it, in
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 from relay.native import layout
+from relay.native.notation import assemble
 
 SMALL: Final = 64 * (layout.SMALL_CLASSES - 1)  # bytes; what is larger is a block
 SLAB: Final = 1 << 16  # bytes of the first slab; every next one is twice as large, up to
@@ -41,13 +41,12 @@ def block_class(size: int) -> int:
 
 def fast_text() -> str:
     """What is inlined; calls `relay_carve`."""
-    return _FAST.substitute(layout.numbers())
+    return assemble(_FAST, layout.numbers())
 
 
 def text() -> str:
     """The rest."""
-    return _HEAP.substitute(
-        layout.numbers(),
+    names = layout.numbers(
         small=SMALL,
         half_slab=SLAB // 2,
         largest_slab=LARGEST_SLAB,
@@ -57,31 +56,29 @@ def text() -> str:
         kept=KEPT,
         lists_bytes=8 * (layout.SMALL_CLASSES + layout.BLOCK_CLASSES),
     )
+    return assemble(_HEAP, names)
 
 
-_FAST: Final = Template("""
+_FAST: Final = """
 ; 64 * class bytes, or null; one object more is alive
 define internal ptr @relay_obtain(ptr %context, i64 %class) alwaysinline nounwind {
 entry:
   %lists = getelementptr i8, ptr %context, i64 $small_lists
   %list = getelementptr ptr, ptr %lists, i64 %class
   %first = load ptr, ptr %list
-  %empty = icmp eq ptr %first, null
-  br i1 %empty, label %more, label %take
+  br eq ptr %first, null, label %more, label %take
 take:
   %next = load ptr, ptr %first
   store ptr %next, ptr %list
   br label %done
 more:
   %carved = call ptr @relay_carve(ptr %context, i64 %class)
-  %none = icmp eq ptr %carved, null
-  br i1 %none, label %fail, label %done
+  br eq ptr %carved, null, label %fail, label %done
 done:
   %piece = phi ptr [ %first, %take ], [ %carved, %more ]
-  %made.at = getelementptr i8, ptr %context, i64 $made
-  %made = load i64, ptr %made.at
+  %made = load i64, ptr %context[$made]
   %made.more = add i64 %made, 1
-  store i64 %made.more, ptr %made.at
+  store i64 %made.more, ptr %context[$made]
   ret ptr %piece
 fail:
   ret ptr null
@@ -93,15 +90,14 @@ define internal void @relay_give(ptr %context, ptr %piece, i64 %class) alwaysinl
   %first = load ptr, ptr %list
   store ptr %first, ptr %piece
   store ptr %piece, ptr %list
-  %freed.at = getelementptr i8, ptr %context, i64 $freed
-  %freed = load i64, ptr %freed.at
+  %freed = load i64, ptr %context[$freed]
   %freed.more = add i64 %freed, 1
-  store i64 %freed.more, ptr %freed.at
+  store i64 %freed.more, ptr %context[$freed]
   ret void
 }
-""")
+"""
 
-_HEAP: Final = Template("""
+_HEAP: Final = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare i64 @llvm.ctlz.i64(i64, i1)
@@ -114,43 +110,37 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 ; Memory, or null. Free blocks are given back before there is none.
 define internal ptr @relay_reserve(ptr %context, i64 %bytes) noinline cold nounwind {
 entry:
-  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
-  %limit.at = getelementptr i8, ptr %context, i64 $limit
-  %limit = load i64, ptr %limit.at
+  %limit = load i64, ptr %context[$limit]
   %limited = icmp ne i64 %limit, 0
   br label %attempt
 attempt:
   %again = phi i1 [ false, %entry ], [ true, %trim ]
-  %taken = load i64, ptr %taken.at
+  %taken = load i64, ptr %context[$heap_bytes]
   %total = add i64 %taken, %bytes
   %past = icmp ugt i64 %total, %limit
   %refused = and i1 %limited, %past
   br i1 %refused, label %failed, label %ask
 ask:
   %memory = call ptr @malloc(i64 %bytes)
-  %none = icmp eq ptr %memory, null
-  br i1 %none, label %failed, label %done
+  br eq ptr %memory, null, label %failed, label %done
 failed:
   br i1 %again, label %give.up, label %trim
 trim:
   call void @relay_trim(ptr %context)
   br label %attempt
 done:
-  store i64 %total, ptr %taken.at
+  store i64 %total, ptr %context[$heap_bytes]
   ret ptr %memory
 give.up:
   ret ptr null
 }
 
 define internal void @relay_return(ptr %context, ptr %chunk) noinline cold nounwind {
-  %bytes.at = getelementptr i8, ptr %chunk, i64 $chunk_bytes
-  %bytes = load i64, ptr %bytes.at
-  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
-  %taken = load i64, ptr %taken.at
+  %bytes = load i64, ptr %chunk[$chunk_bytes]
+  %taken = load i64, ptr %context[$heap_bytes]
   %rest = sub i64 %taken, %bytes
-  store i64 %rest, ptr %taken.at
-  %base.at = getelementptr i8, ptr %chunk, i64 $chunk_base
-  %base = load ptr, ptr %base.at
+  store i64 %rest, ptr %context[$heap_bytes]
+  %base = load ptr, ptr %chunk[$chunk_base]
   call void @free(ptr %base)
   ret void
 }
@@ -160,21 +150,16 @@ define internal ptr @relay_chunk(ptr %context, i64 %bytes) noinline cold nounwin
 entry:
   %total = add i64 %bytes, 128
   %base = call ptr @relay_reserve(ptr %context, i64 %total)
-  %none = icmp eq ptr %base, null
-  br i1 %none, label %fail, label %fill
+  br eq ptr %base, null, label %fail, label %fill
 fill:
   %address = ptrtoint ptr %base to i64
   %beyond = add i64 %address, 63
   %aligned = and i64 %beyond, -64
   %chunk = inttoptr i64 %aligned to ptr
-  %next.at = getelementptr i8, ptr %chunk, i64 $chunk_next
-  store ptr null, ptr %next.at
-  %previous.at = getelementptr i8, ptr %chunk, i64 $chunk_previous
-  store ptr null, ptr %previous.at
-  %base.at = getelementptr i8, ptr %chunk, i64 $chunk_base
-  store ptr %base, ptr %base.at
-  %bytes.at = getelementptr i8, ptr %chunk, i64 $chunk_bytes
-  store i64 %total, ptr %bytes.at
+  store ptr null, ptr %chunk[$chunk_next]
+  store ptr null, ptr %chunk[$chunk_previous]
+  store ptr %base, ptr %chunk[$chunk_base]
+  store i64 %total, ptr %chunk[$chunk_bytes]
   ret ptr %chunk
 fail:
   ret ptr null
@@ -185,24 +170,20 @@ fail:
 ; Go on to the next slab; false when there is no memory.
 define internal i1 @relay_slab(ptr %context) noinline cold nounwind {
 entry:
-  %current.at = getelementptr i8, ptr %context, i64 $slab
-  %current = load ptr, ptr %current.at
+  %current = load ptr, ptr %context[$slab]
   %first = icmp eq ptr %current, null
   br i1 %first, label %make, label %look
 look:
   %following = load ptr, ptr %current
-  %before.at = getelementptr i8, ptr %current, i64 $chunk_bytes
-  %before.total = load i64, ptr %before.at
+  %before.total = load i64, ptr %current[$chunk_bytes]
   %before = sub i64 %before.total, 128
-  %last = icmp eq ptr %following, null
-  br i1 %last, label %make, label %use
+  br eq ptr %following, null, label %make, label %use
 make:
   %size.before = phi i64 [ $half_slab, %entry ], [ %before, %look ]
   %twice = shl i64 %size.before, 1
   %size = call i64 @llvm.umin.i64(i64 %twice, i64 $largest_slab)
   %made = call ptr @relay_chunk(ptr %context, i64 %size)
-  %none = icmp eq ptr %made, null
-  br i1 %none, label %fail, label %link
+  br eq ptr %made, null, label %fail, label %link
 link:
   %slabs = getelementptr i8, ptr %context, i64 $slabs
   %link.at = select i1 %first, ptr %slabs, ptr %current
@@ -217,17 +198,13 @@ fail:
 }
 
 define internal void @relay_begin_slab(ptr %context, ptr %slab) nounwind {
-  %current.at = getelementptr i8, ptr %context, i64 $slab
-  store ptr %slab, ptr %current.at
+  store ptr %slab, ptr %context[$slab]
   %begin = getelementptr i8, ptr %slab, i64 $chunk_header
-  %carve.at = getelementptr i8, ptr %context, i64 $carve
-  store ptr %begin, ptr %carve.at
-  %bytes.at = getelementptr i8, ptr %slab, i64 $chunk_bytes
-  %bytes = load i64, ptr %bytes.at
+  store ptr %begin, ptr %context[$carve]
+  %bytes = load i64, ptr %slab[$chunk_bytes]
   %size = sub i64 %bytes, 128
   %end = getelementptr i8, ptr %begin, i64 %size
-  %end.at = getelementptr i8, ptr %context, i64 $carve_end
-  store ptr %end, ptr %end.at
+  store ptr %end, ptr %context[$carve_end]
   ret void
 }
 
@@ -236,27 +213,23 @@ define ptr @relay_carve(ptr %context, i64 %class) noinline cold nounwind {
 entry:
   %size = shl i64 %class, 6
   %most = udiv i64 $carved, %size
-  %carve.at = getelementptr i8, ptr %context, i64 $carve
-  %end.at = getelementptr i8, ptr %context, i64 $carve_end
   br label %look
 look:
-  %begin = load ptr, ptr %carve.at
+  %begin = load ptr, ptr %context[$carve]
   %begin.number = ptrtoint ptr %begin to i64
-  %end.number = load i64, ptr %end.at
+  %end.number = load i64, ptr %context[$carve_end]
   %left = sub i64 %end.number, %begin.number
   %fit = udiv i64 %left, %size
   %count = call i64 @llvm.umin.i64(i64 %fit, i64 %most)
-  %none = icmp eq i64 %count, 0
-  br i1 %none, label %slab, label %cut
+  br eq i64 %count, 0, label %slab, label %cut
 slab:
   %more = call i1 @relay_slab(ptr %context)
   br i1 %more, label %look, label %fail
 cut:
   %bytes = mul i64 %count, %size
   %rest = getelementptr i8, ptr %begin, i64 %bytes
-  store ptr %rest, ptr %carve.at
+  store ptr %rest, ptr %context[$carve]
   %lists = getelementptr i8, ptr %context, i64 $small_lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
   br label %loop
 loop:                                    ; the last comes first, so that the list goes upwards
   %i = phi i64 [ %count, %cut ], [ %i.less, %put ]
@@ -264,13 +237,12 @@ loop:                                    ; the last comes first, so that the lis
   %i.less = sub i64 %i, 1
   %offset = mul i64 %i.less, %size
   %piece = getelementptr i8, ptr %begin, i64 %offset
-  %ours = icmp eq i64 %i.less, 0
-  br i1 %ours, label %done, label %put
+  br eq i64 %i.less, 0, label %done, label %put
 put:
   store ptr %next, ptr %piece
   br label %loop
 done:
-  store ptr %next, ptr %list
+  store ptr %next, ptr %lists[ptr %class]
   ret ptr %begin
 fail:
   ret ptr null
@@ -281,8 +253,7 @@ fail:
 ; `bytes` or more, or null.
 define ptr @relay_new_block(ptr %context, i64 %bytes) noinline nounwind {
 entry:
-  %huge = icmp ugt i64 %bytes, $largest
-  br i1 %huge, label %fail, label %find
+  br ugt i64 %bytes, $largest, label %fail, label %find
 find:
   %wanted = call i64 @llvm.umax.i64(i64 %bytes, i64 $small)
   %last = sub i64 %wanted, 1
@@ -298,29 +269,22 @@ find:
   %lists = getelementptr i8, ptr %context, i64 $block_lists
   %list = getelementptr ptr, ptr %lists, i64 %class
   %first = load ptr, ptr %list
-  %empty = icmp eq ptr %first, null
-  br i1 %empty, label %make, label %take
+  br eq ptr %first, null, label %make, label %take
 take:
-  %free.at = getelementptr i8, ptr %first, i64 $chunk_free
-  %free = load ptr, ptr %free.at
+  %free = load ptr, ptr %first[$chunk_free]
   store ptr %free, ptr %list
   br label %done
 make:
   %made = call ptr @relay_chunk(ptr %context, i64 %size)
-  %none = icmp eq ptr %made, null
-  br i1 %none, label %fail, label %link
+  br eq ptr %made, null, label %fail, label %link
 link:
-  %class.at = getelementptr i8, ptr %made, i64 $chunk_class
-  store i64 %class, ptr %class.at
-  %blocks.at = getelementptr i8, ptr %context, i64 $blocks
-  %after = load ptr, ptr %blocks.at
+  store i64 %class, ptr %made[$chunk_class]
+  %after = load ptr, ptr %context[$blocks]
   store ptr %after, ptr %made
-  store ptr %made, ptr %blocks.at
-  %alone = icmp eq ptr %after, null
-  br i1 %alone, label %done, label %link.back
+  store ptr %made, ptr %context[$blocks]
+  br eq ptr %after, null, label %done, label %link.back
 link.back:
-  %back = getelementptr i8, ptr %after, i64 $chunk_previous
-  store ptr %made, ptr %back
+  store ptr %made, ptr %after[$chunk_previous]
   br label %done
 done:
   %chunk = phi ptr [ %first, %take ], [ %made, %link ], [ %made, %link.back ]
@@ -333,23 +297,19 @@ fail:
 ; Whoever calls this keeps its registers: most calls of `relay_free` never come here.
 define internal preserve_mostcc void @relay_drop_block(ptr %context, ptr %memory)
     noinline nounwind {
-  %chunk = getelementptr i8, ptr %memory, i64 -$chunk_header
-  call void @relay_drop_chunk(ptr %context, ptr %chunk)
+  call void @relay_drop_chunk(ptr %context, ptr %memory[-$chunk_header])
   ret void
 }
 
 define internal void @relay_drop_chunk(ptr %context, ptr %chunk) nounwind {
 entry:
-  %class.at = getelementptr i8, ptr %chunk, i64 $chunk_class
-  %class = load i64, ptr %class.at
-  %large = icmp uge i64 %class, $uncached
-  br i1 %large, label %system, label %keep
+  %class = load i64, ptr %chunk[$chunk_class]
+  br uge i64 %class, $uncached, label %system, label %keep
 keep:
   %lists = getelementptr i8, ptr %context, i64 $block_lists
   %list = getelementptr ptr, ptr %lists, i64 %class
   %first = load ptr, ptr %list
-  %free.at = getelementptr i8, ptr %chunk, i64 $chunk_free
-  store ptr %first, ptr %free.at
+  store ptr %first, ptr %chunk[$chunk_free]
   store ptr %chunk, ptr %list
   ret void
 system:
@@ -361,17 +321,14 @@ system:
 define internal void @relay_unlink_block(ptr %context, ptr %chunk) nounwind {
 entry:
   %next = load ptr, ptr %chunk
-  %previous.at = getelementptr i8, ptr %chunk, i64 $chunk_previous
-  %previous = load ptr, ptr %previous.at
+  %previous = load ptr, ptr %chunk[$chunk_previous]
   %head = icmp eq ptr %previous, null
   %blocks = getelementptr i8, ptr %context, i64 $blocks
   %link.at = select i1 %head, ptr %blocks, ptr %previous
   store ptr %next, ptr %link.at
-  %last = icmp eq ptr %next, null
-  br i1 %last, label %done, label %back
+  br eq ptr %next, null, label %done, label %back
 back:
-  %back.at = getelementptr i8, ptr %next, i64 $chunk_previous
-  store ptr %previous, ptr %back.at
+  store ptr %previous, ptr %next[$chunk_previous]
   br label %done
 done:
   ret void
@@ -381,14 +338,11 @@ done:
 define internal ptr @relay_take_block(ptr %context, ptr %memory) nounwind {
   %chunk = getelementptr i8, ptr %memory, i64 -$chunk_header
   call void @relay_unlink_block(ptr %context, ptr %chunk)
-  %bytes.at = getelementptr i8, ptr %chunk, i64 $chunk_bytes
-  %bytes = load i64, ptr %bytes.at
-  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
-  %taken = load i64, ptr %taken.at
+  %bytes = load i64, ptr %chunk[$chunk_bytes]
+  %taken = load i64, ptr %context[$heap_bytes]
   %rest = sub i64 %taken, %bytes
-  store i64 %rest, ptr %taken.at
-  %base.at = getelementptr i8, ptr %chunk, i64 $chunk_base
-  %base = load ptr, ptr %base.at
+  store i64 %rest, ptr %context[$heap_bytes]
+  %base = load ptr, ptr %chunk[$chunk_base]
   ret ptr %base
 }
 
@@ -410,19 +364,16 @@ class:
   br label %look
 look:
   %chunk = load ptr, ptr %list
-  %empty = icmp eq ptr %chunk, null
-  br i1 %empty, label %next, label %drop
+  br eq ptr %chunk, null, label %next, label %drop
 drop:
-  %free.at = getelementptr i8, ptr %chunk, i64 $chunk_free
-  %free = load ptr, ptr %free.at
+  %free = load ptr, ptr %chunk[$chunk_free]
   store ptr %free, ptr %list
   call void @relay_unlink_block(ptr %context, ptr %chunk)
   call void @relay_return(ptr %context, ptr %chunk)
   br label %look
 next:
   %i.next = add i64 %i, 1
-  %more = icmp ult i64 %i.next, $block_classes
-  br i1 %more, label %class, label %done
+  br ult i64 %i.next, $block_classes, label %class, label %done
 done:
   ret void
 }
@@ -430,30 +381,23 @@ done:
 ; Whatever there is, is free.
 define void @relay_reset(ptr %context) noinline cold nounwind {
 entry:
-  %made.at = getelementptr i8, ptr %context, i64 $made
-  store i64 0, ptr %made.at
-  %freed.at = getelementptr i8, ptr %context, i64 $freed
-  store i64 0, ptr %freed.at
-  %references.at = getelementptr i8, ptr %context, i64 $references
-  store ptr null, ptr %references.at
+  store i64 0, ptr %context[$made]
+  store i64 0, ptr %context[$freed]
+  store ptr null, ptr %context[$references]
   %lists = getelementptr i8, ptr %context, i64 $small_lists
   call void @llvm.memset.p0.i64(ptr align 8 %lists, i8 0, i64 $lists_bytes, i1 false)
-  %blocks.at = getelementptr i8, ptr %context, i64 $blocks
-  %first = load ptr, ptr %blocks.at
+  %first = load ptr, ptr %context[$blocks]
   br label %block
 block:
   %chunk = phi ptr [ %first, %entry ], [ %next, %drop ]
-  %end = icmp eq ptr %chunk, null
-  br i1 %end, label %slabs, label %drop
+  br eq ptr %chunk, null, label %slabs, label %drop
 drop:
   %next = load ptr, ptr %chunk
   call void @relay_drop_chunk(ptr %context, ptr %chunk)
   br label %block
 slabs:
-  %slabs.at = getelementptr i8, ptr %context, i64 $slabs
-  %slab = load ptr, ptr %slabs.at
-  %none = icmp eq ptr %slab, null
-  br i1 %none, label %done, label %begin
+  %slab = load ptr, ptr %context[$slabs]
+  br eq ptr %slab, null, label %done, label %begin
 begin:
   call void @relay_begin_slab(ptr %context, ptr %slab)
   ret void
@@ -464,10 +408,8 @@ done:
 ; Nothing is alive: give back what is more than the next call is likely to want.
 define internal void @relay_shrink(ptr %context) nounwind {
 entry:
-  %taken.at = getelementptr i8, ptr %context, i64 $heap_bytes
-  %taken = load i64, ptr %taken.at
-  %much = icmp ugt i64 %taken, $kept
-  br i1 %much, label %shrink, label %done
+  %taken = load i64, ptr %context[$heap_bytes]
+  br ugt i64 %taken, $kept, label %shrink, label %done
 shrink:
   call void @relay_trim(ptr %context)
   call void @relay_drop_slabs(ptr %context)
@@ -480,18 +422,15 @@ done:
 ; All slabs but the first go.
 define internal void @relay_drop_slabs(ptr %context) noinline cold nounwind {
 entry:
-  %slabs.at = getelementptr i8, ptr %context, i64 $slabs
-  %first = load ptr, ptr %slabs.at
-  %none = icmp eq ptr %first, null
-  br i1 %none, label %done, label %rest
+  %first = load ptr, ptr %context[$slabs]
+  br eq ptr %first, null, label %done, label %rest
 rest:
   %second = load ptr, ptr %first
   store ptr null, ptr %first
   br label %look
 look:
   %slab = phi ptr [ %second, %rest ], [ %next, %drop ]
-  %end = icmp eq ptr %slab, null
-  br i1 %end, label %done, label %drop
+  br eq ptr %slab, null, label %done, label %drop
 drop:
   %next = load ptr, ptr %slab
   call void @relay_return(ptr %context, ptr %slab)
@@ -506,21 +445,16 @@ entry:
   call void @relay_reset(ptr %context)
   call void @relay_trim(ptr %context)
   call void @relay_drop_slabs(ptr %context)
-  %slabs.at = getelementptr i8, ptr %context, i64 $slabs
-  %first = load ptr, ptr %slabs.at
-  %none = icmp eq ptr %first, null
-  br i1 %none, label %done, label %drop
+  %first = load ptr, ptr %context[$slabs]
+  br eq ptr %first, null, label %done, label %drop
 drop:
   call void @relay_return(ptr %context, ptr %first)
-  store ptr null, ptr %slabs.at
-  %current.at = getelementptr i8, ptr %context, i64 $slab
-  store ptr null, ptr %current.at
-  %carve.at = getelementptr i8, ptr %context, i64 $carve
-  store ptr null, ptr %carve.at
-  %end.at = getelementptr i8, ptr %context, i64 $carve_end
-  store ptr null, ptr %end.at
+  store ptr null, ptr %context[$slabs]
+  store ptr null, ptr %context[$slab]
+  store ptr null, ptr %context[$carve]
+  store ptr null, ptr %context[$carve_end]
   br label %done
 done:
   ret void
 }
-""")
+"""

@@ -133,6 +133,6 @@ UNEQUAL: Final = 18  # `require`: SITE says which; details: the two numbers
 TOO_LARGE: Final = 19  # `compute`, `alloc`, `view`: SITE says which; ASKED: the sizes
 
 
-def numbers() -> dict[str, int]:
-    """All of these by name in lower case, for the templates of the runtime's code."""
-    return {name.lower(): n for name, n in globals().items() if isinstance(n, int)}
+def numbers(**more: object) -> dict[str, object]:
+    """All of these by name in lower case, and `more`, for the runtime's code (`notation.py`)."""
+    return {name.lower(): n for name, n in globals().items() if isinstance(n, int)} | more

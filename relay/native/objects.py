@@ -25,10 +25,10 @@ functions of the runtime. `text` is their home, and exports the short ones as we
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 from relay.native import heap, layout
+from relay.native.notation import assemble
 
 # To a program these are known by name; whoever loads it gives their addresses.
 PROGRAM_IMPORTS: Final = (
@@ -49,12 +49,11 @@ def inline_text() -> str:
 
 def text() -> str:
     """The objects themselves."""
-    return heap.fast_text() + _fast("") + _OBJECTS.substitute(layout.numbers())
+    return heap.fast_text() + _fast("") + assemble(_OBJECTS, layout.numbers())
 
 
 def _fast(linkage: str) -> str:
-    classes = layout.SMALL_CLASSES
-    return _FAST.substitute(layout.numbers(), linkage=linkage, classes=classes, small=heap.SMALL)
+    return assemble(_FAST, layout.numbers(linkage=linkage, small=heap.SMALL))
 
 
 _DECLARATIONS: Final = """
@@ -67,7 +66,7 @@ declare i32 @relay_poll(ptr) cold nounwind
 declare ptr @relay_frame_more(ptr, i64) cold nounwind
 """
 
-_FAST: Final = Template("""
+_FAST: Final = """
 ; --- made
 
 define ${linkage}ptr @relay_new_tensor(ptr %context, i64 %rank, i64 %bytes)
@@ -80,7 +79,7 @@ entry:
   %total.beyond = add i64 %total, 63
   %class = lshr i64 %total.beyond, 6
   %few = icmp ule i64 %bytes, $small
-  %fits = icmp ult i64 %class, $classes
+  %fits = icmp ult i64 %class, $small_classes
   %small = and i1 %few, %fits
   br i1 %small, label %inside, label %outside
 outside:
@@ -88,20 +87,15 @@ outside:
   ret ptr %large
 inside:
   %object = call ptr @relay_obtain(ptr %context, i64 %class)
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %fail, label %fill
+  br eq ptr %object, null, label %fail, label %fill
 fill:
   store i64 1, ptr %object
-  %about.at = getelementptr i8, ptr %object, i64 $kind
   %about = shl i64 %rank, 32
-  store i64 %about, ptr %about.at
+  store i64 %about, ptr %object[$kind]
   %data = getelementptr i8, ptr %object, i64 %header
-  %data.at = getelementptr i8, ptr %object, i64 $tensor_data
-  store ptr %data, ptr %data.at
-  %owner.at = getelementptr i8, ptr %object, i64 $tensor_owner
-  store i64 $inline, ptr %owner.at
-  %bytes.at = getelementptr i8, ptr %object, i64 $tensor_bytes
-  store i64 %bytes, ptr %bytes.at
+  store ptr %data, ptr %object[$tensor_data]
+  store i64 $inline, ptr %object[$tensor_owner]
+  store i64 %bytes, ptr %object[$tensor_bytes]
   ret ptr %object
 fail:
   ret ptr null
@@ -118,8 +112,7 @@ entry:
   %bytes = add i64 %places.bytes, 16
   %beyond = add i64 %bytes, 63
   %class = lshr i64 %beyond, 6
-  %small = icmp ult i64 %class, $classes
-  br i1 %small, label %usual, label %outside
+  br ult i64 %class, $small_classes, label %usual, label %outside
 outside:
   %large = call ptr @relay_new_large(ptr %context, i64 %bytes)
   br label %made
@@ -128,33 +121,22 @@ usual:
   br label %made
 made:
   %object = phi ptr [ %piece, %usual ], [ %large, %outside ]
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %done, label %fill
+  br eq ptr %object, null, label %done, label %fill
 fill:
   store i64 1, ptr %object
-  %kind.at = getelementptr i8, ptr %object, i64 $kind
-  store i32 %kind, ptr %kind.at
-  %detail.at = getelementptr i8, ptr %object, i64 $detail
-  store i32 %detail, ptr %detail.at
-  %objects.at = getelementptr i8, ptr %object, i64 $objects
-  store i32 %objects, ptr %objects.at
-  %words.at = getelementptr i8, ptr %object, i64 $words
-  store i32 %words, ptr %words.at
-  %cell = icmp eq i32 %kind, $reference
-  br i1 %cell, label %link, label %done
+  store i32 %kind, ptr %object[$kind]
+  store i32 %detail, ptr %object[$detail]
+  store i32 %objects, ptr %object[$objects]
+  store i32 %words, ptr %object[$words]
+  br eq i32 %kind, $reference, label %link, label %done
 link:
-  %list = getelementptr i8, ptr %context, i64 $references
-  %after = load ptr, ptr %list
-  %next.at = getelementptr i8, ptr %object, i64 $reference_next
-  store ptr %after, ptr %next.at
-  %previous.at = getelementptr i8, ptr %object, i64 $reference_previous
-  store ptr null, ptr %previous.at
-  store ptr %object, ptr %list
-  %alone = icmp eq ptr %after, null
-  br i1 %alone, label %done, label %link.back
+  %after = load ptr, ptr %context[$references]
+  store ptr %after, ptr %object[$reference_next]
+  store ptr null, ptr %object[$reference_previous]
+  store ptr %object, ptr %context[$references]
+  br eq ptr %after, null, label %done, label %link.back
 link.back:
-  %back.at = getelementptr i8, ptr %after, i64 $reference_previous
-  store ptr %object, ptr %back.at
+  store ptr %object, ptr %after[$reference_previous]
   br label %done
 done:
   ret ptr %object
@@ -177,8 +159,7 @@ done:
 define ${linkage}void @relay_retain_object(ptr %object) alwaysinline nounwind {
 entry:
   %count = load i64, ptr %object
-  %immortal = icmp slt i64 %count, 0
-  br i1 %immortal, label %done, label %hold
+  br slt i64 %count, 0, label %done, label %hold
 hold:
   %more = add i64 %count, 1
   store i64 %more, ptr %object
@@ -202,15 +183,13 @@ done:
 define ${linkage}void @relay_release_object(ptr %context, ptr %object) alwaysinline nounwind {
 entry:
   %count = load i64, ptr %object
-  %shared = icmp sgt i64 %count, 1
-  br i1 %shared, label %let.go, label %last
+  br sgt i64 %count, 1, label %let.go, label %last
 let.go:
   %less = sub i64 %count, 1
   store i64 %less, ptr %object
   br label %done
 last:
-  %ours = icmp eq i64 %count, 1
-  br i1 %ours, label %free, label %done
+  br eq i64 %count, 1, label %free, label %done
 free:
   call void @relay_free(ptr %context, ptr %object)
   br label %done
@@ -223,12 +202,10 @@ done:
 ; A call or a turn of a loop; not 0 when the run must end.
 define ${linkage}i32 @relay_tick(ptr %context) alwaysinline nounwind {
 entry:
-  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
-  %countdown = load i64, ptr %countdown.at
+  %countdown = load i64, ptr %context[$countdown]
   %less = sub i64 %countdown, 1
-  store i64 %less, ptr %countdown.at
-  %due = icmp sle i64 %less, 0
-  br i1 %due, label %poll, label %go.on
+  store i64 %less, ptr %context[$countdown]
+  br sle i64 %less, 0, label %poll, label %go.on
 poll:
   %status = call i32 @relay_poll(ptr %context)
   ret i32 %status
@@ -239,40 +216,35 @@ go.on:
 ; Memory that ends when the frame is set back, aligned; null when there is none.
 define ${linkage}ptr @relay_frame(ptr %context, i64 %bytes) alwaysinline nounwind {
 entry:
-  %frame.at = getelementptr i8, ptr %context, i64 $frame
-  %frame = load ptr, ptr %frame.at
-  %end.at = getelementptr i8, ptr %context, i64 $frame_end
-  %end = load i64, ptr %end.at
+  %frame = load ptr, ptr %context[$frame]
+  %end = load i64, ptr %context[$frame_end]
   %begin = ptrtoint ptr %frame to i64
   %left = sub i64 %end, %begin           ; a multiple of 64
-  %fits = icmp ule i64 %bytes, %left
-  br i1 %fits, label %take, label %more
+  br ule i64 %bytes, %left, label %take, label %more
 take:
   %beyond = add i64 %bytes, 63
   %rounded = and i64 %beyond, -64
   %after = getelementptr i8, ptr %frame, i64 %rounded
-  store ptr %after, ptr %frame.at
+  store ptr %after, ptr %context[$frame]
   ret ptr %frame
 more:
   %given = call ptr @relay_frame_more(ptr %context, i64 %bytes)
   ret ptr %given
 }
-""")
+"""
 
-_OBJECTS: Final = Template("""
+_OBJECTS: Final = """
 ; --- made, the rare ways
 
 ; An object too large for a slab.
 define ptr @relay_new_large(ptr %context, i64 %bytes) noinline cold nounwind {
 entry:
   %object = call ptr @relay_new_block(ptr %context, i64 %bytes)
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %done, label %count
+  br eq ptr %object, null, label %done, label %count
 count:
-  %made.at = getelementptr i8, ptr %context, i64 $made
-  %made = load i64, ptr %made.at
+  %made = load i64, ptr %context[$made]
   %more = add i64 %made, 1
-  store i64 %more, ptr %made.at
+  store i64 %more, ptr %context[$made]
   br label %done
 done:
   ret ptr %object
@@ -282,13 +254,11 @@ define internal ptr @relay_new_header(ptr %context, i64 %rank) alwaysinline noun
 entry:
   %class = call i64 @relay_header_class(i64 %rank)
   %object = call ptr @relay_obtain(ptr %context, i64 %class)
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %done, label %fill
+  br eq ptr %object, null, label %done, label %fill
 fill:
   store i64 1, ptr %object
-  %about.at = getelementptr i8, ptr %object, i64 $kind
   %about = shl i64 %rank, 32
-  store i64 %about, ptr %about.at
+  store i64 %about, ptr %object[$kind]
   br label %done
 done:
   ret ptr %object
@@ -305,22 +275,17 @@ define internal i64 @relay_header_class(i64 %rank) alwaysinline nounwind {
 define ptr @relay_new_large_tensor(ptr %context, i64 %rank, i64 %bytes) noinline nounwind {
 entry:
   %data = call ptr @relay_new_block(ptr %context, i64 %bytes)
-  %no.data = icmp eq ptr %data, null
-  br i1 %no.data, label %fail, label %header
+  br eq ptr %data, null, label %fail, label %header
 header:
   %object = call ptr @relay_new_header(ptr %context, i64 %rank)
-  %no.header = icmp eq ptr %object, null
-  br i1 %no.header, label %give.back, label %fill
+  br eq ptr %object, null, label %give.back, label %fill
 give.back:
   call preserve_mostcc void @relay_drop_block(ptr %context, ptr %data)
   ret ptr null
 fill:
-  %data.at = getelementptr i8, ptr %object, i64 $tensor_data
-  store ptr %data, ptr %data.at
-  %owner.at = getelementptr i8, ptr %object, i64 $tensor_owner
-  store i64 $block, ptr %owner.at
-  %bytes.at = getelementptr i8, ptr %object, i64 $tensor_bytes
-  store i64 %bytes, ptr %bytes.at
+  store ptr %data, ptr %object[$tensor_data]
+  store i64 $block, ptr %object[$tensor_owner]
+  store i64 %bytes, ptr %object[$tensor_bytes]
   ret ptr %object
 fail:
   ret ptr null
@@ -329,24 +294,17 @@ fail:
 define ptr @relay_new_view(ptr %context, ptr %tensor, i64 %rank) nounwind {
 entry:
   %object = call ptr @relay_new_header(ptr %context, i64 %rank)
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %fail, label %fill
+  br eq ptr %object, null, label %fail, label %fill
 fill:
-  %from = getelementptr i8, ptr %tensor, i64 $tensor_data
-  %data = load ptr, ptr %from
-  %data.at = getelementptr i8, ptr %object, i64 $tensor_data
-  store ptr %data, ptr %data.at
-  %bytes.from = getelementptr i8, ptr %tensor, i64 $tensor_bytes
-  %bytes = load i64, ptr %bytes.from
-  %bytes.at = getelementptr i8, ptr %object, i64 $tensor_bytes
-  store i64 %bytes, ptr %bytes.at
-  %owner.from = getelementptr i8, ptr %tensor, i64 $tensor_owner
-  %owner = load ptr, ptr %owner.from
+  %data = load ptr, ptr %tensor[$tensor_data]
+  store ptr %data, ptr %object[$tensor_data]
+  %bytes = load i64, ptr %tensor[$tensor_bytes]
+  store i64 %bytes, ptr %object[$tensor_bytes]
+  %owner = load ptr, ptr %tensor[$tensor_owner]
   %owner.number = ptrtoint ptr %owner to i64
   %viewed = icmp ugt i64 %owner.number, $external
   %root = select i1 %viewed, ptr %owner, ptr %tensor
-  %owner.at = getelementptr i8, ptr %object, i64 $tensor_owner
-  store ptr %root, ptr %owner.at
+  store ptr %root, ptr %object[$tensor_owner]
   call void @relay_retain_object(ptr %root)
   ret ptr %object
 fail:
@@ -363,11 +321,9 @@ entry:
   br i1 %odd, label %done, label %object
 object:
   %count = load i64, ptr %word
-  %shared = icmp ne i64 %count, 1
-  br i1 %shared, label %held, label %last
+  br ne i64 %count, 1, label %held, label %last
 held:
-  %immortal = icmp slt i64 %count, 0
-  br i1 %immortal, label %done, label %less
+  br slt i64 %count, 0, label %done, label %less
 less:
   %rest = sub i64 %count, 1
   store i64 %rest, ptr %word
@@ -388,86 +344,70 @@ next:
   %current = phi ptr [ %object, %entry ], [ %pending.data, %give.data ],
                      [ %pending.tensor, %give.tensor ], [ %pending.large, %give.large ]
   %waiting = load ptr, ptr %current
-  %kind.at = getelementptr i8, ptr %current, i64 $kind
-  %kind.mark = load i32, ptr %kind.at
+  %kind.mark = load i32, ptr %current[$kind]
   %kind = and i32 %kind.mark, 15         ; an export marks what it has seen
-  %tensor = icmp eq i32 %kind, $tensor
-  br i1 %tensor, label %a.tensor, label %words
+  br eq i32 %kind, $tensor, label %a.tensor, label %words
 
 words:
-  %objects.at = getelementptr i8, ptr %current, i64 $objects
-  %objects = load i32, ptr %objects.at
-  %words.at = getelementptr i8, ptr %current, i64 $words
-  %words.count = load i32, ptr %words.at
+  %objects = load i32, ptr %current[$objects]
+  %words.count = load i32, ptr %current[$words]
   %kind.wide = zext i32 %kind to i64
   %words.wide = zext i32 %words.count to i64
   %first.place = shl i64 %kind.wide, 3
   %first.offset = add i64 %first.place, 16
   %first = getelementptr i8, ptr %current, i64 %first.offset
-  %cell = icmp eq i32 %kind, $reference
-  br i1 %cell, label %unlink, label %begin
+  br eq i32 %kind, $reference, label %unlink, label %begin
 unlink:
   call preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %current)
   br label %begin
 begin:
   %objects.wide = zext i32 %objects to i64
-  %none = icmp eq i32 %objects, 0
-  br i1 %none, label %emptied, label %loop
+  br eq i32 %objects, 0, label %emptied, label %loop
 loop:
   %i = phi i64 [ 0, %begin ], [ %i.next, %loop.end ]
   %pending = phi ptr [ %waiting, %begin ], [ %pending.next, %loop.end ]
-  %word.at = getelementptr ptr, ptr %first, i64 %i
-  %word = load ptr, ptr %word.at
+  %word = load ptr, ptr %first[ptr %i]
   %pending.next = call ptr @relay_let_go(ptr %word, ptr %pending)
   br label %loop.end
 loop.end:
   %i.next = add i64 %i, 1
-  %more = icmp ult i64 %i.next, %objects.wide
-  br i1 %more, label %loop, label %emptied
+  br ult i64 %i.next, %objects.wide, label %loop, label %emptied
 emptied:
   %pending.data = phi ptr [ %waiting, %begin ], [ %pending.next, %loop.end ]
   %places = add i64 %kind.wide, %words.wide
   %places.bytes = shl i64 %places, 3
   %beyond = add i64 %places.bytes, 79
   %class = lshr i64 %beyond, 6
-  %small = icmp ult i64 %class, $small_classes
-  br i1 %small, label %give.data, label %give.large
+  br ult i64 %class, $small_classes, label %give.data, label %give.large
 give.data:
   call void @relay_give(ptr %context, ptr %current, i64 %class)
-  %end.data = icmp eq ptr %pending.data, null
-  br i1 %end.data, label %done, label %next
+  br eq ptr %pending.data, null, label %done, label %next
 give.large:
   %pending.large = phi ptr [ %pending.data, %emptied ]
   call preserve_mostcc void @relay_drop_block(ptr %context, ptr %current)
-  %freed.at = getelementptr i8, ptr %context, i64 $freed
-  %freed = load i64, ptr %freed.at
+  %freed = load i64, ptr %context[$freed]
   %freed.more = add i64 %freed, 1
-  store i64 %freed.more, ptr %freed.at
-  %end.large = icmp eq ptr %pending.large, null
-  br i1 %end.large, label %done, label %next
+  store i64 %freed.more, ptr %context[$freed]
+  br eq ptr %pending.large, null, label %done, label %next
 
 a.tensor:
-  %rank.at = getelementptr i8, ptr %current, i64 $detail
-  %rank.narrow = load i32, ptr %rank.at
+  %rank.narrow = load i32, ptr %current[$detail]
   %rank = zext i32 %rank.narrow to i64
   %header.class = call i64 @relay_header_class(i64 %rank)
-  %owner.at = getelementptr i8, ptr %current, i64 $tensor_owner
-  %owner = load i64, ptr %owner.at
+  %owner = load i64, ptr %current[$tensor_owner]
   switch i64 %owner, label %a.view [
     i64 $inline, label %inside
     i64 $block, label %outside
     i64 $external, label %give.tensor
   ]
 inside:
-  %bytes.at = getelementptr i8, ptr %current, i64 $tensor_bytes
-  %bytes = load i64, ptr %bytes.at
+  %bytes = load i64, ptr %current[$tensor_bytes]
   %bytes.beyond = add i64 %bytes, 63
   %bytes.class = lshr i64 %bytes.beyond, 6
   %whole.class = add i64 %header.class, %bytes.class
   br label %give.tensor
 outside:
-  %data.at = getelementptr i8, ptr %current, i64 $tensor_data
-  %data = load ptr, ptr %data.at
+  %data = load ptr, ptr %current[$tensor_data]
   call preserve_mostcc void @relay_drop_block(ptr %context, ptr %data)
   br label %give.tensor
 a.view:
@@ -480,8 +420,7 @@ give.tensor:
   %tensor.class = phi i64 [ %header.class, %a.tensor ], [ %whole.class, %inside ],
                           [ %header.class, %outside ], [ %header.class, %a.view ]
   call void @relay_give(ptr %context, ptr %current, i64 %tensor.class)
-  %end.tensor = icmp eq ptr %pending.tensor, null
-  br i1 %end.tensor, label %done, label %next
+  br eq ptr %pending.tensor, null, label %done, label %next
 done:
   ret void
 }
@@ -492,24 +431,19 @@ done:
 define internal preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %cell)
     noinline nounwind {
 entry:
-  %next.at = getelementptr i8, ptr %cell, i64 $reference_next
-  %next = load ptr, ptr %next.at
-  %previous.at = getelementptr i8, ptr %cell, i64 $reference_previous
-  %previous = load ptr, ptr %previous.at
-  %out = icmp eq ptr %previous, %cell
-  br i1 %out, label %done, label %link
+  %next = load ptr, ptr %cell[$reference_next]
+  %previous = load ptr, ptr %cell[$reference_previous]
+  br eq ptr %previous, %cell, label %done, label %link
 link:
-  store ptr %cell, ptr %previous.at
+  store ptr %cell, ptr %cell[$reference_previous]
   %head = icmp eq ptr %previous, null
   %list = getelementptr i8, ptr %context, i64 $references
   %before = getelementptr i8, ptr %previous, i64 $reference_next
   %link.at = select i1 %head, ptr %list, ptr %before
   store ptr %next, ptr %link.at
-  %last = icmp eq ptr %next, null
-  br i1 %last, label %done, label %back
+  br eq ptr %next, null, label %done, label %back
 back:
-  %back.at = getelementptr i8, ptr %next, i64 $reference_previous
-  store ptr %previous, ptr %back.at
+  store ptr %previous, ptr %next[$reference_previous]
   br label %done
 done:
   ret void
@@ -518,21 +452,17 @@ done:
 ; Empty all cells, so that those that hold one another go, and what they hold.
 define internal void @relay_free_cells(ptr %context) nounwind {
 entry:
-  %list = getelementptr i8, ptr %context, i64 $references
   br label %next
 next:
-  %cell = load ptr, ptr %list
-  %none = icmp eq ptr %cell, null
-  br i1 %none, label %done, label %empty
+  %cell = load ptr, ptr %context[$references]
+  br eq ptr %cell, null, label %done, label %empty
 empty:
   call preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %cell)
   call void @relay_retain_object(ptr %cell)
-  %objects.at = getelementptr i8, ptr %cell, i64 $objects
-  %objects = load i32, ptr %objects.at
-  store i32 0, ptr %objects.at
+  %objects = load i32, ptr %cell[$objects]
+  store i32 0, ptr %cell[$objects]
   %words = getelementptr i8, ptr %cell, i64 $reference_words
-  %any = icmp ne i32 %objects, 0
-  br i1 %any, label %loop, label %let.go
+  br ne i32 %objects, 0, label %loop, label %let.go
 loop:
   %i = phi i32 [ 0, %empty ], [ %i.next, %loop.end ]
   %word.at = getelementptr ptr, ptr %words, i32 %i
@@ -541,12 +471,11 @@ loop:
   br label %loop.end
 loop.end:
   %i.next = add i32 %i, 1
-  %more = icmp ult i32 %i.next, %objects
-  br i1 %more, label %loop, label %let.go
+  br ult i32 %i.next, %objects, label %loop, label %let.go
 let.go:
   call void @relay_release_object(ptr %context, ptr %cell)
   br label %next
 done:
   ret void
 }
-""")
+"""

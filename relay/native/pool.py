@@ -34,10 +34,10 @@ Threads are started when a loop first wants them. They block signals, which are 
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final, Literal
 
 from relay.executors.cores import MOST_THREADS
+from relay.native.notation import assemble
 from relay.target.llvm import abi
 from relay.target.llvm.abi import THREADS
 from relay.target.llvm.target import LLVMTarget
@@ -90,12 +90,10 @@ def text(target: LLVMTarget, how: Parking | None = None) -> str:
     """`relay_parallel`, `relay_look`, `relay_pool_stop` and `relay_pool_reset` for `target`."""
     how = how or parking(target)
     if how == "serial":
-        return _SERIAL
+        return assemble(_SERIAL, {})
     sleeping = _FUTEX if how == "futex" else _CONDITION_VARIABLE
-    return "".join(
-        part.substitute(_names(target))
-        for part in (_DECLARATIONS, _PIECES, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
-    )
+    parts = (_DECLARATIONS, _PIECES, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
+    return assemble("".join(parts), _names(target))
 
 
 def imports(target: LLVMTarget, how: Parking | None = None) -> frozenset[str]:
@@ -199,8 +197,7 @@ def plain_arithmetic(target: LLVMTarget) -> str:
 
 _SERIAL: Final = """\
 define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %extent) nounwind {
-  %nothing = icmp eq ptr %body, null
-  br i1 %nothing, label %done, label %work
+  br eq ptr %body, null, label %done, label %work
 work:
   %whole = call i64 @llvm.abs.i64(i64 %extent, i1 true)
   call void %body(ptr %context, ptr %closure, i64 0, i64 %whole, i64 0)
@@ -219,7 +216,7 @@ define void @relay_look(ptr %context) nounwind {
 }
 """
 
-_DECLARATIONS: Final = Template("""\
+_DECLARATIONS: Final = """\
 @relay_pool = internal global [$size x i8] zeroinitializer, align 128
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
@@ -235,8 +232,7 @@ define internal i64 @relay_now() nounwind {
   %time = alloca [2 x i64]
   %status = call i32 @clock_gettime(i32 $monotonic, ptr %time)
   %seconds = load i64, ptr %time
-  %fraction = getelementptr i64, ptr %time, i64 1
-  %nanoseconds = load i64, ptr %fraction
+  %nanoseconds = load i64, ptr %time[i64 1]
   %scaled = mul i64 %seconds, 1000000000
   %now = add i64 %scaled, %nanoseconds
   ret i64 %now
@@ -255,8 +251,7 @@ define internal i1 @relay_claim(i64 %worker, i64 %word) alwaysinline nounwind {
 entry:
   %claim.at = getelementptr [8 x i64], ptr $workers, i64 %worker
   %claim = load atomic i64, ptr %claim.at monotonic, align 8
-  %free = icmp ult i64 %claim, %word
-  br i1 %free, label %take, label %taken
+  br ult i64 %claim, %word, label %take, label %taken
 take:
   %swap = cmpxchg ptr %claim.at, i64 %claim, i64 %word acq_rel monotonic
   %ours = extractvalue { i64, i1 } %swap, 1
@@ -283,30 +278,25 @@ define internal void @relay_share(i64 %worker, i64 %count) nounwind {
   %left = atomicrmw sub ptr $pending, i64 1 release
   ret void
 }
-""")
+"""
 
-_PIECES: Final = Template("""
+_PIECES: Final = """
 ; Ask the watch of a call, if this is its thread and the last time is long ago.
 define internal void @relay_ask(ptr %context, ptr %watch, i64 %now) nounwind {
 entry:
-  %asked.at = getelementptr i8, ptr %watch, i64 $asked
-  %thread.at = getelementptr i8, ptr %watch, i64 $thread
-  %thread = load i64, ptr %thread.at
+  %thread = load i64, ptr %watch[$thread]
   %self = call i64 @pthread_self()
-  %ours = icmp eq i64 %thread, %self
-  br i1 %ours, label %when, label %done
+  br eq i64 %thread, %self, label %when, label %done
 when:
-  %asked = load i64, ptr %asked.at
+  %asked = load i64, ptr %watch[$asked]
   %since = sub i64 %now, %asked
-  %recent = icmp ult i64 %since, $between
-  br i1 %recent, label %done, label %ask
+  br ult i64 %since, $between, label %done, label %ask
 ask:
   %function = load ptr, ptr %watch
   %answer = call i32 %function(ptr %context)
   %after = call i64 @relay_now()
-  store i64 %after, ptr %asked.at
-  %stop = icmp ne i32 %answer, 0
-  br i1 %stop, label %end, label %done
+  store i64 %after, ptr %watch[$asked]
+  br ne i32 %answer, 0, label %end, label %done
 end:
   %error.at = getelementptr i8, ptr %context, i64 $error
   store atomic i64 $interrupted, ptr %error.at monotonic, align 8
@@ -317,10 +307,8 @@ done:
 
 define void @relay_look(ptr %context) nounwind {
 entry:
-  %watch.at = getelementptr i8, ptr %context, i64 $watch
-  %watch = load ptr, ptr %watch.at
-  %nobody = icmp eq ptr %watch, null
-  br i1 %nobody, label %done, label %look
+  %watch = load ptr, ptr %context[$watch]
+  br eq ptr %watch, null, label %done, label %look
 look:
   %now = call i64 @relay_now()
   call void @relay_ask(ptr %context, ptr %watch, i64 %now)
@@ -332,8 +320,7 @@ done:
 define internal void @relay_pieces(ptr %context, ptr %body, ptr %closure, i64 %begin, i64 %end,
                                    i64 %worker, i1 %cut) nounwind {
 entry:
-  %watch.at = getelementptr i8, ptr %context, i64 $watch
-  %watch = load ptr, ptr %watch.at
+  %watch = load ptr, ptr %context[$watch]
   %nobody = icmp eq ptr %watch, null
   %length = sub i64 %end, %begin
   %single = icmp sle i64 %length, 1
@@ -356,14 +343,12 @@ piece:
   %fitting = call i64 @llvm.smin.i64(i64 %count, i64 %left)
   %to = add i64 %from, %fitting
   call void %body(ptr %context, ptr %closure, i64 %from, i64 %to, i64 %worker)
-  %more = icmp slt i64 %to, %end
-  br i1 %more, label %look, label %done
+  br slt i64 %to, %end, label %look, label %done
 look:
   %now = call i64 @relay_now()
   call void @relay_ask(ptr %context, ptr %watch, i64 %now)
   %error = load atomic i64, ptr %error.at monotonic, align 8
-  %stop = icmp ne i64 %error, 0
-  br i1 %stop, label %done, label %next
+  br ne i64 %error, 0, label %done, label %next
 next:
   %took = sub i64 %now, %before
   %rest = sub i64 %end, %to
@@ -385,21 +370,19 @@ next:
 done:
   ret void
 }
-""")
+"""
 
-_PARALLEL: Final = Template("""
+_PARALLEL: Final = """
 define void @relay_parallel(ptr %context, ptr %body, ptr %closure, i64 %given) nounwind {
 entry:
   %extent = call i64 @llvm.abs.i64(i64 %given, i1 true)
   %cut = icmp sgt i64 %given, 0
   %since = alloca i64
   %looks = alloca i32
-  %threads.at = getelementptr i8, ptr %context, i64 $threads_offset
-  %threads = load i64, ptr %threads.at
+  %threads = load i64, ptr %context[$threads_offset]
   %useful = call i64 @llvm.smin.i64(i64 %threads, i64 %extent)
   %wanted = call i64 @llvm.smin.i64(i64 %useful, i64 $most)
-  %several = icmp sgt i64 %wanted, 1
-  br i1 %several, label %try, label %alone
+  br sgt i64 %wanted, 1, label %try, label %alone
 try:
   %taken = cmpxchg ptr $lock, i32 0, i32 1 acquire monotonic
   %ours = extractvalue { i32, i1 } %taken, 1
@@ -407,20 +390,17 @@ try:
 locked:
   %started = load i64, ptr $started
   %others = sub i64 %wanted, 1
-  %enough = icmp sge i64 %started, %others
-  br i1 %enough, label %begin, label %grow
+  br sge i64 %started, %others, label %begin, label %grow
 grow:
   %grown = call i64 @relay_grow(i64 %others)
   %all = add i64 %grown, 1
   %fewer = call i64 @llvm.smin.i64(i64 %wanted, i64 %all)
-  %any = icmp sgt i64 %fewer, 1
-  br i1 %any, label %begin, label %unlock
+  br sgt i64 %fewer, 1, label %begin, label %unlock
 unlock:
   store atomic i32 0, ptr $lock release, align 4
   br label %alone
 alone:
-  %nothing = icmp eq ptr %body, null
-  br i1 %nothing, label %look, label %work
+  br eq ptr %body, null, label %look, label %work
 work:
   call void @relay_pieces(ptr %context, ptr %body, ptr %closure, i64 0, i64 %extent, i64 0,
                           i1 %cut)
@@ -455,8 +435,7 @@ sleepers:                                ; is one of our threads asleep?
   %ours.last = lshr i64 -1, %unused
   %mask = select i1 %final, i64 %ours.last, i64 -1
   %asleep = and i64 %bits, %mask
-  %none = icmp eq i64 %asleep, 0
-  br i1 %none, label %sleepers.more, label %found
+  br eq i64 %asleep, 0, label %sleepers.more, label %found
 found:                                   ; woken once is enough, however long it takes
   %others.bits = xor i64 %asleep, -1
   %cleared = atomicrmw and ptr %row.at, i64 %others.bits seq_cst
@@ -480,20 +459,17 @@ share:
   br label %wait
 wait:
   %pending = load atomic i64, ptr $pending acquire, align 8
-  %finished = icmp eq i64 %pending, 0
-  br i1 %finished, label %done, label %pause
+  br eq i64 %pending, 0, label %done, label %pause
 pause:
   $relax
   %looks.old = load i32, ptr %looks
   %looks.new = add i32 %looks.old, 1
   store i32 %looks.new, ptr %looks
   %low = and i32 %looks.new, 31
-  %check = icmp eq i32 %low, 0
-  br i1 %check, label %help, label %wait
+  br eq i32 %low, 0, label %help, label %wait
 
 help:                                    ; run what nobody has begun
-  %first.time = icmp eq i32 %looks.new, 32
-  br i1 %first.time, label %next, label %clock
+  br eq i32 %looks.new, 32, label %next, label %clock
 next:
   %worker = phi i64 [ 1, %help ], [ %worker.next, %next.more ]
   %claimed = call i1 @relay_claim(i64 %worker, i64 %word)
@@ -503,8 +479,7 @@ stand.in:
   br label %next.more
 next.more:
   %worker.next = add i64 %worker, 1
-  %others.left = icmp slt i64 %worker.next, %count
-  br i1 %others.left, label %next, label %wait
+  br slt i64 %worker.next, %count, label %next, label %wait
 
 clock:                                   ; the rest has been begun by others
   %now = call i64 @relay_now()
@@ -513,8 +488,7 @@ clock:                                   ; the rest has been begun by others
   %since.new = select i1 %unset, i64 %now, i64 %since.old
   store i64 %since.new, ptr %since
   %waited = sub i64 %now, %since.new
-  %long = icmp sgt i64 %waited, $caller_spin
-  br i1 %long, label %yield, label %wait
+  br sgt i64 %waited, $caller_spin, label %yield, label %wait
 yield:                                   ; this core may be what they are waiting for
   %yielded = call i32 @sched_yield()
   call void @relay_look(ptr %context)
@@ -523,9 +497,9 @@ done:
   store atomic i32 0, ptr $lock release, align 4
   br i1 %cut, label %look, label %end
 }
-""")
+"""
 
-_WORKER: Final = Template("""
+_WORKER: Final = """
 define internal ptr @relay_worker(ptr %argument) nounwind {
 entry:
   %seen = alloca i64
@@ -534,8 +508,7 @@ entry:
 $plain_arithmetic
   %worker = ptrtoint ptr %argument to i64
   %own = getelementptr [8 x i64], ptr $workers, i64 %worker
-  %first.at = getelementptr i64, ptr %own, i64 1
-  %first = load i64, ptr %first.at
+  %first = load i64, ptr %own[i64 1]
   store i64 %first, ptr %seen
   store i64 0, ptr %since
   store i32 0, ptr %looks
@@ -543,16 +516,13 @@ $plain_arithmetic
 look:
   %word = load atomic i64, ptr $word acquire, align 8
   %old = load i64, ptr %seen
-  %same = icmp eq i64 %word, %old
-  br i1 %same, label %pause, label %changed
+  br eq i64 %word, %old, label %pause, label %changed
 changed:
   store i64 %word, ptr %seen
   %count = and i64 %word, $participants
-  %ends = icmp eq i64 %count, $stop
-  br i1 %ends, label %leave, label %started
+  br eq i64 %count, $stop, label %leave, label %started
 started:
-  %needed = icmp ult i64 %worker, %count
-  br i1 %needed, label %claim, label %look
+  br ult i64 %worker, %count, label %claim, label %look
 claim:
   %claimed = call i1 @relay_claim(i64 %worker, i64 %word)
   br i1 %claimed, label %work, label %worked
@@ -570,8 +540,7 @@ pause:
   %looks.new = add i32 %looks.old, 1
   store i32 %looks.new, ptr %looks
   %low = and i32 %looks.new, 31
-  %check = icmp eq i32 %low, 0
-  br i1 %check, label %clock, label %look
+  br eq i32 %low, 0, label %clock, label %look
 clock:                                   ; how long since there was something to do?
   %now = call i64 @relay_now()
   %since.old = load i64, ptr %since
@@ -579,11 +548,9 @@ clock:                                   ; how long since there was something to
   %since.new = select i1 %unset, i64 %now, i64 %since.old
   store i64 %since.new, ptr %since
   %waited = sub i64 %now, %since.new
-  %short = icmp slt i64 %waited, $spin
-  br i1 %short, label %look, label %longer
+  br slt i64 %waited, $spin, label %look, label %longer
 longer:
-  %medium = icmp slt i64 %waited, $awake
-  br i1 %medium, label %yield, label %sleep
+  br slt i64 %waited, $awake, label %yield, label %sleep
 yield:
   %yielded = call i32 @sched_yield()
   br label %look
@@ -600,9 +567,9 @@ sleep:
 leave:
   ret ptr null
 }
-""")
+"""
 
-_GROW: Final = Template("""
+_GROW: Final = """
 define internal i64 @relay_grow(i64 %wanted) nounwind noinline {
 entry:
   %none = alloca [16 x i64]
@@ -620,18 +587,14 @@ entry:
   br label %loop
 loop:
   %started = load i64, ptr $started
-  %more = icmp slt i64 %started, %wanted
-  br i1 %more, label %create, label %done
+  br slt i64 %started, %wanted, label %create, label %done
 create:
   %worker = add i64 %started, 1
   %argument = inttoptr i64 %worker to ptr
   %own = getelementptr [8 x i64], ptr $workers, i64 %worker
-  %first = getelementptr i64, ptr %own, i64 1
-  store i64 %word, ptr %first
-  %handle = getelementptr i64, ptr %own, i64 2
-  %status = call i32 @pthread_create(ptr %handle, ptr null, ptr @relay_worker, ptr %argument)
-  %created = icmp eq i32 %status, 0
-  br i1 %created, label %count, label %done
+  store i64 %word, ptr %own[i64 1]
+  %status = call i32 @pthread_create(ptr %own[i64 2], ptr null, ptr @relay_worker, ptr %argument)
+  br eq i32 %status, 0, label %count, label %done
 count:
   store i64 %worker, ptr $started
   br label %loop
@@ -639,9 +602,9 @@ done:
   %restored = call i32 @pthread_sigmask(i32 $set_mask, ptr %before, ptr null)
   ret i64 %started
 }
-""")
+"""
 
-_STOPPING: Final = Template("""
+_STOPPING: Final = """
 ; End all threads and wait for them; 1 when a loop is running.
 define i32 @relay_pool_stop() nounwind {
 entry:
@@ -652,8 +615,7 @@ busy:
   ret i32 1
 locked:
   %started = load i64, ptr $started
-  %any = icmp sgt i64 %started, 0
-  br i1 %any, label %end, label %done
+  br sgt i64 %started, 0, label %end, label %done
 end:
   %word = call i64 @relay_next_word(i64 $stop)
   store atomic i64 %word, ptr $word seq_cst, align 8
@@ -662,12 +624,10 @@ end:
 loop:
   %worker = phi i64 [ 1, %end ], [ %next, %loop ]
   %own = getelementptr [8 x i64], ptr $workers, i64 %worker
-  %handle.at = getelementptr i64, ptr %own, i64 2
-  %handle = load i64, ptr %handle.at
+  %handle = load i64, ptr %own[i64 2]
   %joined = call i32 @pthread_join(i64 %handle, ptr null)
   %next = add i64 %worker, 1
-  %more = icmp sle i64 %next, %started
-  br i1 %more, label %loop, label %done
+  br sle i64 %next, %started, label %loop, label %done
 done:
   store i64 0, ptr $started
   store atomic i32 0, ptr $lock release, align 4
@@ -683,9 +643,9 @@ define void @relay_pool_reset() nounwind {
   store atomic i32 0, ptr $lock release, align 4
   ret void
 }
-""")
+"""
 
-_FUTEX: Final = Template("""
+_FUTEX: Final = """
 declare i64 @syscall(i64, ...)
 
 define internal void @relay_prepare() nounwind {
@@ -715,9 +675,9 @@ define internal void @relay_wake(i64 %count) nounwind noinline {
                                          ptr null, ptr null, i32 %bits)
   ret void
 }
-""")
+"""
 
-_CONDITION_VARIABLE: Final = Template("""
+_CONDITION_VARIABLE: Final = """
 declare i32 @pthread_mutex_init(ptr, ptr)
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -727,8 +687,7 @@ declare i32 @pthread_cond_broadcast(ptr)
 
 define internal void @relay_prepare() nounwind {
   %before = load i64, ptr $initialised
-  %again = icmp ne i64 %before, 0
-  br i1 %again, label %done, label %first
+  br ne i64 %before, 0, label %done, label %first
 first:
   %mutex = call i32 @pthread_mutex_init(ptr $mutex, ptr null)
   %condition = call i32 @pthread_cond_init(ptr $condition, ptr null)
@@ -743,8 +702,7 @@ define internal void @relay_sleep(i64 %seen, i64 %worker) nounwind noinline {
   br label %look
 look:
   %word = load atomic i64, ptr $word seq_cst, align 8
-  %same = icmp eq i64 %word, %seen
-  br i1 %same, label %wait, label %done
+  br eq i64 %word, %seen, label %wait, label %done
 wait:
   %waited = call i32 @pthread_cond_wait(ptr $condition, ptr $mutex)
   br label %look
@@ -759,4 +717,4 @@ define internal void @relay_wake(i64 %count) nounwind noinline {
   %unlocked = call i32 @pthread_mutex_unlock(ptr $mutex)
   ret void
 }
-""")
+"""

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
-BLOCKS: Final = Template("""
+BLOCKS: Final = """
 ; --- tuples: what they hold they hold for as long as they are held themselves
 
 a.tuple:
-  %is.tuple = icmp eq ptr %type, %tuple.type
-  br i1 %is.tuple, label %tuple.measure, label %give.up
+  br eq ptr %type, %tuple.type, label %tuple.measure, label %give.up
 tuple.measure:
   %parts = call i64 %tuple.size(ptr %object)
   %parts.wanted = load i64, ptr %first.at
-  %parts.fine = icmp eq i64 %parts, %parts.wanted
-  br i1 %parts.fine, label %tuple.keep, label %give.up
+  br eq i64 %parts, %parts.wanted, label %tuple.keep, label %give.up
 tuple.keep:
   %tuple.kept = call i1 @relay_keep(ptr %held, ptr %object, ptr %is.held)
   br i1 %tuple.kept, label %tuple.next, label %give.up
 tuple.next:
   %p = phi i64 [ 0, %tuple.keep ], [ %p.next, %tuple.add ]
-  %parts.left = icmp ult i64 %p, %parts
-  br i1 %parts.left, label %tuple.add, label %next
+  br ult i64 %p, %parts, label %tuple.add, label %next
 tuple.add:
   %part = call ptr %tuple.item(ptr %object, i64 %p)
   %part.what = getelementptr { i64, i64 }, ptr %second.at, i64 %p
   %part.record = load i64, ptr %part.what
-  %part.place.at = getelementptr i64, ptr %part.what, i64 1
-  %part.place = load i64, ptr %part.place.at
+  %part.place = load i64, ptr %part.what[i64 1]
   %part.offset = shl i64 %part.place, 3
   %part.to = add i64 %to, %part.offset
   %part.added = call i1 @relay_add_value(ptr %reading, ptr %part, i64 %part.record, i64 %part.to,
@@ -43,14 +38,10 @@ data:
   %classes = getelementptr i8, ptr %plan, i64 %classes.offset
   %class.bytes = load i64, ptr %second.at
   %classes.count = load i64, ptr %third.at
-  %cons.at = getelementptr i64, ptr %what, i64 4
-  %cons = load i64, ptr %cons.at
-  %nil.at = getelementptr i64, ptr %what, i64 5
-  %nil = load i64, ptr %nil.at
-  %some.at = getelementptr i64, ptr %what, i64 6
-  %some = load i64, ptr %some.at
-  %none.word.at = getelementptr i64, ptr %what, i64 7
-  %none.word = load i64, ptr %none.word.at
+  %cons = load i64, ptr %what[i64 4]
+  %nil = load i64, ptr %what[i64 5]
+  %some = load i64, ptr %what[i64 6]
+  %none.word = load i64, ptr %what[i64 7]
   %is.list = icmp eq ptr %type, %list.type
   %has.lists = icmp ne i64 %cons, 0
   %as.list = and i1 %is.list, %has.lists
@@ -59,18 +50,15 @@ not.a.list:
   %is.option = icmp ne i64 %some, 0
   br i1 %is.option, label %perhaps.none, label %class.next
 perhaps.none:
-  %is.none = icmp eq ptr %object, %none
-  br i1 %is.none, label %put, label %class.next
+  br eq ptr %object, %none, label %put, label %class.next
 class.next:
   %c = phi i64 [ 0, %not.a.list ], [ 0, %perhaps.none ], [ %c.next, %class.other ]
   %class = phi ptr [ %classes, %not.a.list ], [ %classes, %perhaps.none ],
                    [ %class.after, %class.other ]
-  %classes.left = icmp ult i64 %c, %classes.count
-  br i1 %classes.left, label %class.look, label %give.up
+  br ult i64 %c, %classes.count, label %class.look, label %give.up
 class.look:
   %class.type = load ptr, ptr %class
-  %class.same = icmp eq ptr %class.type, %type
-  br i1 %class.same, label %class.found, label %class.other
+  br eq ptr %class.type, %type, label %class.found, label %class.other
 class.other:
   %c.next = add i64 %c, 1
   %class.after = getelementptr i8, ptr %class, i64 %class.bytes
@@ -78,53 +66,43 @@ class.other:
 class.found:
   %case.at = getelementptr i64, ptr %class, i64 1
   %case.offset = load i64, ptr %case.at
-  %has.case = icmp ne i64 %case.offset, 0
-  br i1 %has.case, label %a.value, label %no.value
+  br ne i64 %case.offset, 0, label %a.value, label %no.value
 no.value:
   br i1 %is.option, label %a.some, label %give.up
 
 a.value:
   %case = getelementptr i8, ptr %plan, i64 %case.offset
   %value.word = load i64, ptr %case
-  %immediate = icmp ne i64 %value.word, 0
-  br i1 %immediate, label %put, label %value.find
+  br ne i64 %value.word, 0, label %put, label %value.find
 value.find:
   %value.slot = call ptr @relay_seen(ptr %reading, i64 %address, i64 %record)
-  %no.value.slot = icmp eq ptr %value.slot, null
-  br i1 %no.value.slot, label %give.up, label %value.look
+  br eq ptr %value.slot, null, label %give.up, label %value.look
 value.look:
   %value.word.seen = load i64, ptr %value.slot
-  %value.seen = icmp ne i64 %value.word.seen, -1
-  br i1 %value.seen, label %put, label %value.new
+  br ne i64 %value.word.seen, -1, label %put, label %value.new
 value.new:
   %value.word.new = shl i64 %n, 1
   store i64 %value.word.new, ptr %value.slot
   %value.base = call i64 @relay_begin_entry(ptr %entries, ptr %case, i64 %n, i64 1, i64 %to)
-  %no.value.base = icmp slt i64 %value.base, 0
-  br i1 %no.value.base, label %give.up, label %value.keep
+  br slt i64 %value.base, 0, label %give.up, label %value.keep
 value.keep:
   %n.value = add i64 %n, 1
-  %fields.at = getelementptr i64, ptr %case, i64 4
-  %fields = load i64, ptr %fields.at
+  %fields = load i64, ptr %case[i64 4]
   %value.kept = call i1 @relay_keep(ptr %held, ptr %object, ptr %is.held)
   br i1 %value.kept, label %field.next, label %give.up
 field.next:
   %f = phi i64 [ 0, %value.keep ], [ %f.next, %field.added ]
-  %fields.left = icmp ult i64 %f, %fields
-  br i1 %fields.left, label %field.get, label %next
+  br ult i64 %f, %fields, label %field.get, label %next
 field.get:
   %f.next = add i64 %f, 1
-  %name.at = getelementptr i64, ptr %case.at, i64 %f.next
-  %name = load ptr, ptr %name.at
+  %name = load ptr, ptr %case.at[i64 %f.next]
   %field = call ptr %get.attribute(ptr %object, ptr %name)
-  %no.field = icmp eq ptr %field, null
-  br i1 %no.field, label %give.up, label %field.add
+  br eq ptr %field, null, label %give.up, label %field.add
 field.add:
   %field.first = getelementptr i64, ptr %case, i64 5
   %field.what = getelementptr { i64, i64 }, ptr %field.first, i64 %f
   %field.record = load i64, ptr %field.what
-  %field.place.at = getelementptr i64, ptr %field.what, i64 1
-  %field.place = load i64, ptr %field.place.at
+  %field.place = load i64, ptr %field.what[i64 1]
   %field.offset = shl i64 %field.place, 3
   %field.to = add i64 %value.base, %field.offset
   %field.fine = call i1 @relay_add_value(ptr %reading, ptr %field, i64 %field.record,
@@ -140,34 +118,26 @@ field.lost:
 
 a.list:
   %size.of.list = call i64 %list.size(ptr %object)
-  %empty = icmp eq i64 %size.of.list, 0
-  br i1 %empty, label %put, label %list.find
+  br eq i64 %size.of.list, 0, label %put, label %list.find
 list.find:
   %list.slot = call ptr @relay_seen(ptr %reading, i64 %address, i64 %record)
-  %no.list.slot = icmp eq ptr %list.slot, null
-  br i1 %no.list.slot, label %give.up, label %list.look
+  br eq ptr %list.slot, null, label %give.up, label %list.look
 list.look:
   %list.word.seen = load i64, ptr %list.slot
-  %list.seen = icmp ne i64 %list.word.seen, -1
-  br i1 %list.seen, label %put, label %list.new
+  br ne i64 %list.word.seen, -1, label %put, label %list.new
 list.new:
   %list.word.new = shl i64 %n, 1
   store i64 %list.word.new, ptr %list.slot
   %cons.case = getelementptr i8, ptr %plan, i64 %cons
   %list.base = call i64 @relay_begin_entry(ptr %entries, ptr %cons.case, i64 %n,
                                            i64 %size.of.list, i64 %to)
-  %no.list.base = icmp slt i64 %list.base, 0
-  br i1 %no.list.base, label %give.up, label %list.keep
+  br slt i64 %list.base, 0, label %give.up, label %list.keep
 list.keep:
   %n.list = add i64 %n, %size.of.list
-  %element.record.at = getelementptr i64, ptr %cons.case, i64 5
-  %element.record = load i64, ptr %element.record.at
-  %element.place.at = getelementptr i64, ptr %cons.case, i64 6
-  %element.place = load i64, ptr %element.place.at
-  %rest.place.at = getelementptr i64, ptr %cons.case, i64 8
-  %rest.place = load i64, ptr %rest.place.at
-  %cons.words.at = getelementptr i64, ptr %cons.case, i64 3
-  %cons.words = load i64, ptr %cons.words.at
+  %element.record = load i64, ptr %cons.case[i64 5]
+  %element.place = load i64, ptr %cons.case[i64 6]
+  %rest.place = load i64, ptr %cons.case[i64 8]
+  %cons.words = load i64, ptr %cons.case[i64 3]
   %cons.length = add i64 %cons.words, 4
   %cons.bytes = shl i64 %cons.length, 3
   %element.offset = shl i64 %element.place, 3
@@ -180,12 +150,10 @@ element.next:
   %e = phi i64 [ 0, %list.keep ], [ %e.next, %element.added ]
   %element.to = phi i64 [ %element.first, %list.keep ], [ %element.to.next, %element.added ]
   %rest.to = phi i64 [ %rest.first, %list.keep ], [ %rest.to.next, %element.added ]
-  %elements.left = icmp ult i64 %e, %size.of.list
-  br i1 %elements.left, label %element.get, label %next
+  br ult i64 %e, %size.of.list, label %element.get, label %next
 element.get:
   %element = call ptr %list.item(ptr %object, i64 %e)
-  %no.element = icmp eq ptr %element, null
-  br i1 %no.element, label %give.up, label %element.add
+  br eq ptr %element, null, label %give.up, label %element.add
 element.add:
   %element.fine = call i1 @relay_add_value(ptr %reading, ptr %element, i64 %element.record,
                                            i64 %element.to, i64 1)
@@ -198,8 +166,7 @@ element.added:
   %rest.word = shl i64 %rest.number, 1
   %rest = select i1 %is.last, i64 %nil, i64 %rest.word
   %rest.memory = load ptr, ptr %entries
-  %rest.at = getelementptr i8, ptr %rest.memory, i64 %rest.to
-  store i64 %rest, ptr %rest.at
+  store i64 %rest, ptr %rest.memory[%rest.to]
   %element.to.next = add i64 %element.to, %cons.bytes
   %rest.to.next = add i64 %rest.to, %cons.bytes
   br label %element.next
@@ -209,14 +176,11 @@ element.added:
 a.some:
   %some.case = getelementptr i8, ptr %plan, i64 %some
   %some.base = call i64 @relay_begin_entry(ptr %entries, ptr %some.case, i64 %n, i64 1, i64 %to)
-  %no.some.base = icmp slt i64 %some.base, 0
-  br i1 %no.some.base, label %give.up, label %some.fill
+  br slt i64 %some.base, 0, label %give.up, label %some.fill
 some.fill:
   %n.some = add i64 %n, 1
-  %inside.record.at = getelementptr i64, ptr %some.case, i64 5
-  %inside.record = load i64, ptr %inside.record.at
-  %inside.place.at = getelementptr i64, ptr %some.case, i64 6
-  %inside.place = load i64, ptr %inside.place.at
+  %inside.record = load i64, ptr %some.case[i64 5]
+  %inside.place = load i64, ptr %some.case[i64 6]
   %inside.offset = shl i64 %inside.place, 3
   %inside.to = add i64 %some.base, %inside.offset
   %inside.held = load i64, ptr %is.held
@@ -226,34 +190,28 @@ some.fill:
 some.inside:
   store i64 0, ptr %is.held
   br label %next
-""")
+"""
 
 # what they use
-ENTRIES: Final = Template("""
+ENTRIES: Final = """
 ; Entries of a case, from number `n` on, without their words: the offset of the words of the first,
 ; or -1. The word that stands for it goes to `to`.
 define internal i64 @relay_begin_entry(ptr %entries, ptr %case, i64 %n, i64 %count, i64 %to)
     nounwind {
 entry:
-  %tag.at = getelementptr i64, ptr %case, i64 1
-  %tag = load i64, ptr %tag.at
-  %objects.at = getelementptr i64, ptr %case, i64 2
-  %objects = load i64, ptr %objects.at
-  %words.at = getelementptr i64, ptr %case, i64 3
-  %words = load i64, ptr %words.at
+  %tag = load i64, ptr %case[i64 1]
+  %objects = load i64, ptr %case[i64 2]
+  %words = load i64, ptr %case[i64 3]
   %length = add i64 %words, 4
   %all = mul i64 %length, %count
   %bytes = shl i64 %all, 3
-  %used.at = getelementptr i8, ptr %entries, i64 16
-  %offset = load i64, ptr %used.at
+  %offset = load i64, ptr %entries[16]
   %room = call ptr @relay_room(ptr %entries, i64 %bytes)
-  %none = icmp eq ptr %room, null
-  br i1 %none, label %fail, label %name
+  br eq ptr %room, null, label %fail, label %name
 name:
   %memory = load ptr, ptr %entries
-  %word.at = getelementptr i8, ptr %memory, i64 %to
   %word = shl i64 %n, 1
-  store i64 %word, ptr %word.at
+  store i64 %word, ptr %memory[%to]
   br label %next
 next:
   %i = phi i64 [ 0, %name ], [ %i.next, %next ]
@@ -263,19 +221,15 @@ next:
   %index = shl i64 %number, 8
   %kind = or i64 %index, $entry_data
   store i64 %kind, ptr %head
-  %tag.to = getelementptr i64, ptr %head, i64 1
-  store i64 %tag, ptr %tag.to
-  %objects.to = getelementptr i64, ptr %head, i64 2
-  store i64 %objects, ptr %objects.to
-  %words.to = getelementptr i64, ptr %head, i64 3
-  store i64 %words, ptr %words.to
+  store i64 %tag, ptr %head[i64 1]
+  store i64 %objects, ptr %head[i64 2]
+  store i64 %words, ptr %head[i64 3]
   %i.next = add i64 %i, 1
-  %more = icmp ult i64 %i.next, %count
-  br i1 %more, label %next, label %done
+  br ult i64 %i.next, %count, label %next, label %done
 done:
   %base = add i64 %offset, 32
   ret i64 %base
 fail:
   ret i64 -1
 }
-""")
+"""

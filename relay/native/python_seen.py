@@ -6,43 +6,34 @@ is free, so that a call need not clear them. (`python_values.py`)
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
-SEEN: Final = Template("""
+SEEN: Final = """
 ; The word of an object that was read as that record: -1, to be filled in, if it was not; or null.
 define internal ptr @relay_seen(ptr %reading, i64 %address, i64 %record) nounwind {
 entry:
-  %slots.at = getelementptr i8, ptr %reading, i64 $reading_slots
-  %count.at = getelementptr i8, ptr %reading, i64 $reading_slot_count
-  %used.at = getelementptr i8, ptr %reading, i64 $reading_slots_used
-  %call.at = getelementptr i8, ptr %reading, i64 $reading_call
-  %call = load i64, ptr %call.at
-  %used = load i64, ptr %used.at
+  %call = load i64, ptr %reading[$reading_call]
+  %used = load i64, ptr %reading[$reading_slots_used]
   %used.twice = shl i64 %used, 1
-  %count.before = load i64, ptr %count.at
-  %full = icmp uge i64 %used.twice, %count.before
-  br i1 %full, label %grow, label %look.up
+  %count.before = load i64, ptr %reading[$reading_slot_count]
+  br uge i64 %used.twice, %count.before, label %grow, label %look.up
 grow:
   %grown = call i1 @relay_more_slots(ptr %reading)
   br i1 %grown, label %look.up, label %fail
 look.up:
-  %slots = load ptr, ptr %slots.at
-  %count = load i64, ptr %count.at
+  %slots = load ptr, ptr %reading[$reading_slots]
+  %count = load i64, ptr %reading[$reading_slot_count]
   %found = call ptr @relay_slot(ptr %slots, i64 %count, i64 %call, i64 %address, i64 %record)
   %word.at = getelementptr i64, ptr %found, i64 2
-  %slot.call.at = getelementptr i64, ptr %found, i64 3
-  %slot.call = load i64, ptr %slot.call.at
-  %known = icmp eq i64 %slot.call, %call
-  br i1 %known, label %done, label %take
+  %slot.call = load i64, ptr %found[i64 3]
+  br eq i64 %slot.call, %call, label %done, label %take
 take:
   store i64 %address, ptr %found
-  %record.at = getelementptr i64, ptr %found, i64 1
-  store i64 %record, ptr %record.at
+  store i64 %record, ptr %found[i64 1]
   store i64 -1, ptr %word.at
-  store i64 %call, ptr %slot.call.at
+  store i64 %call, ptr %found[i64 3]
   %used.more = add i64 %used, 1
-  store i64 %used.more, ptr %used.at
+  store i64 %used.more, ptr %reading[$reading_slots_used]
   br label %done
 done:
   ret ptr %word.at
@@ -65,14 +56,11 @@ look:
   %place = phi i64 [ %first, %entry ], [ %place.next, %other ]
   %inside = and i64 %place, %mask
   %slot = getelementptr { i64, i64, i64, i64 }, ptr %slots, i64 %inside
-  %slot.call.at = getelementptr i64, ptr %slot, i64 3
-  %slot.call = load i64, ptr %slot.call.at
-  %taken = icmp eq i64 %slot.call, %call
-  br i1 %taken, label %compare, label %done
+  %slot.call = load i64, ptr %slot[i64 3]
+  br eq i64 %slot.call, %call, label %compare, label %done
 compare:
   %slot.address = load i64, ptr %slot
-  %slot.record.at = getelementptr i64, ptr %slot, i64 1
-  %slot.record = load i64, ptr %slot.record.at
+  %slot.record = load i64, ptr %slot[i64 1]
   %same.address = icmp eq i64 %slot.address, %address
   %same.record = icmp eq i64 %slot.record, %record
   %same = and i1 %same.address, %same.record
@@ -86,56 +74,46 @@ done:
 
 define internal i1 @relay_more_slots(ptr %reading) nounwind {
 entry:
-  %slots.at = getelementptr i8, ptr %reading, i64 $reading_slots
-  %count.at = getelementptr i8, ptr %reading, i64 $reading_slot_count
-  %call.at = getelementptr i8, ptr %reading, i64 $reading_call
-  %call = load i64, ptr %call.at
-  %slots = load ptr, ptr %slots.at
-  %count = load i64, ptr %count.at
+  %call = load i64, ptr %reading[$reading_call]
+  %slots = load ptr, ptr %reading[$reading_slots]
+  %count = load i64, ptr %reading[$reading_slot_count]
   %twice = shl i64 %count, 1
   %wanted = call i64 @llvm.umax.i64(i64 %twice, i64 64)
   %larger = call ptr @calloc(i64 %wanted, i64 32) ; all free: calls are counted from 1
-  %none = icmp eq ptr %larger, null
-  br i1 %none, label %fail, label %begin
+  br eq ptr %larger, null, label %fail, label %begin
 begin:
   br label %next
 next:
   %i = phi i64 [ 0, %begin ], [ %i.next, %skip ], [ %i.next.moved, %move ]
-  %left = icmp ult i64 %i, %count
-  br i1 %left, label %look, label %done
+  br ult i64 %i, %count, label %look, label %done
 look:
   %from = getelementptr { i64, i64, i64, i64 }, ptr %slots, i64 %i
-  %from.call.at = getelementptr i64, ptr %from, i64 3
-  %from.call = load i64, ptr %from.call.at
-  %taken = icmp eq i64 %from.call, %call
-  br i1 %taken, label %move, label %skip
+  %from.call = load i64, ptr %from[i64 3]
+  br eq i64 %from.call, %call, label %move, label %skip
 skip:
   %i.next = add i64 %i, 1
   br label %next
 move:
   %address = load i64, ptr %from
-  %record.at = getelementptr i64, ptr %from, i64 1
-  %record = load i64, ptr %record.at
+  %record = load i64, ptr %from[i64 1]
   %to = call ptr @relay_slot(ptr %larger, i64 %wanted, i64 %call, i64 %address, i64 %record)
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %to, ptr align 8 %from, i64 32, i1 false)
   %i.next.moved = add i64 %i, 1
   br label %next
 done:
   call void @free(ptr %slots)
-  store ptr %larger, ptr %slots.at
-  store i64 %wanted, ptr %count.at
+  store ptr %larger, ptr %reading[$reading_slots]
+  store i64 %wanted, ptr %reading[$reading_slot_count]
   ret i1 true
 fail:
   ret i1 false
 }
 
 define internal void @relay_drop_slots(ptr %reading) nounwind {
-  %slots.at = getelementptr i8, ptr %reading, i64 $reading_slots
-  %slots = load ptr, ptr %slots.at
+  %slots = load ptr, ptr %reading[$reading_slots]
   call void @free(ptr %slots)
-  store ptr null, ptr %slots.at
-  %count.at = getelementptr i8, ptr %reading, i64 $reading_slot_count
-  store i64 0, ptr %count.at
+  store ptr null, ptr %reading[$reading_slots]
+  store i64 0, ptr %reading[$reading_slot_count]
   ret void
 }
-""")
+"""

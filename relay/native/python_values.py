@@ -39,10 +39,10 @@ and a case
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 from relay.native import layout, python_data, python_leaves, python_seen, python_walk
+from relay.native.notation import assemble
 
 FUNCTIONS: Final = (
     "relay_read",
@@ -132,25 +132,21 @@ def text() -> str:
         python_data.BLOCKS,
         python_walk.END,
     )
-    return "".join(text.substitute({**own, **places, **kinds}) for text in texts)
+    return assemble("".join(texts), {**own, **places, **kinds})
 
 
-_READING: Final = Template("""
+_READING: Final = """
 declare ptr @calloc(i64, i64)
 
 define i32 @relay_read_and_perform(ptr %reading, ptr %arguments) nounwind {
 entry:
   %read = call i32 @relay_read(ptr %reading, ptr %arguments)
-  %is.read = icmp sge i32 %read, 0
-  br i1 %is.read, label %perform, label %end
+  br sge i32 %read, 0, label %perform, label %end
 perform:
   %api = load ptr, ptr %reading
-  %leave.at = getelementptr i8, ptr %api, i64 $at_pyeval_savethread
-  %leave = load ptr, ptr %leave.at
-  %return.at = getelementptr i8, ptr %api, i64 $at_pyeval_restorethread
-  %return = load ptr, ptr %return.at
-  %request.at = getelementptr i8, ptr %reading, i64 $reading_request
-  %request = load ptr, ptr %request.at
+  %leave = load ptr, ptr %api[$at_pyeval_savethread]
+  %return = load ptr, ptr %api[$at_pyeval_restorethread]
+  %request = load ptr, ptr %reading[$reading_request]
   %thread = call ptr %leave()
   %status = call i32 @relay_perform(ptr %request)
   call void %return(ptr %thread)
@@ -165,29 +161,23 @@ end:
 define void @relay_end_reading(ptr %reading) nounwind {
 entry:
   %api = load ptr, ptr %reading
-  %drop.at = getelementptr i8, ptr %api, i64 $at_py_decref
-  %drop = load ptr, ptr %drop.at
+  %drop = load ptr, ptr %api[$at_py_decref]
   %held = getelementptr i8, ptr %reading, i64 $reading_held
-  %used.at = getelementptr i8, ptr %held, i64 16
   br label %next
 next:                                    ; the end of an object may run anything
-  %used = load i64, ptr %used.at
-  %any = icmp ne i64 %used, 0
-  br i1 %any, label %take, label %done
+  %used = load i64, ptr %held[16]
+  br ne i64 %used, 0, label %take, label %done
 take:
   %less = sub i64 %used, 8
-  store i64 %less, ptr %used.at
+  store i64 %less, ptr %held[16]
   %memory = load ptr, ptr %held
-  %object.at = getelementptr i8, ptr %memory, i64 %less
-  %object = load ptr, ptr %object.at
+  %object = load ptr, ptr %memory[%less]
   call void %drop(ptr %object)
   br label %next
 done:
   call void @relay_empty(ptr %held)
-  %count.at = getelementptr i8, ptr %reading, i64 $reading_slot_count
-  %count = load i64, ptr %count.at
-  %large = icmp ugt i64 %count, 524288   ; 16 MB, as of other buffers
-  br i1 %large, label %shrink, label %out
+  %count = load i64, ptr %reading[$reading_slot_count]
+  br ugt i64 %count, 524288, label %shrink, label %out   ; 16 MB, as of other buffers
 shrink:
   call void @relay_drop_slots(ptr %reading)
   br label %out
@@ -197,13 +187,10 @@ out:
 
 ; The memory of a reading goes back to the system. Nothing is held by it.
 define void @relay_close_reading(ptr %reading) nounwind {
-  %entries = getelementptr i8, ptr %reading, i64 $reading_entries
-  call void @relay_drop_buffer(ptr %entries)
-  %work = getelementptr i8, ptr %reading, i64 $reading_work
-  call void @relay_drop_buffer(ptr %work)
-  %held = getelementptr i8, ptr %reading, i64 $reading_held
-  call void @relay_drop_buffer(ptr %held)
+  call void @relay_drop_buffer(ptr %reading[$reading_entries])
+  call void @relay_drop_buffer(ptr %reading[$reading_work])
+  call void @relay_drop_buffer(ptr %reading[$reading_held])
   call void @relay_drop_slots(ptr %reading)
   ret void
 }
-""")
+"""

@@ -14,7 +14,6 @@ entries and added what they lead to; or to `give.up`. (`python_values.py`)
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 # What `relay_read` calls each entry of the table of Python's functions and objects.
@@ -38,12 +37,10 @@ _TABLE: Final = {
     "false": "the_false",
 }
 _LOADS: Final = "".join(
-    f"  %{name}.at = getelementptr i8, ptr %api, i64 $at_{entry}\n"
-    f"  %{name} = load ptr, ptr %{name}.at\n"
-    for name, entry in _TABLE.items()
+    f"  %{name} = load ptr, ptr %api[$at_{entry}]\n" for name, entry in _TABLE.items()
 )
 
-BEGIN: Final = Template(
+BEGIN: Final = (
     """
 define i32 @relay_read(ptr %reading, ptr %arguments) nounwind {
 entry:
@@ -52,20 +49,13 @@ entry:
   store i64 0, ptr %is.held
   %current = alloca ptr                  ; that value
   %api = load ptr, ptr %reading
-  %plan.at = getelementptr i8, ptr %reading, i64 $reading_plan
-  %plan = load ptr, ptr %plan.at
-  %root.at = getelementptr i8, ptr %reading, i64 $reading_root
-  %root = load i64, ptr %root.at
-  %request.at = getelementptr i8, ptr %reading, i64 $reading_request
-  %request = load ptr, ptr %request.at
-  %words.at = getelementptr i8, ptr %reading, i64 $reading_words
-  %words = load ptr, ptr %words.at
-  %words.count.at = getelementptr i8, ptr %reading, i64 $reading_count
-  %words.count = load i64, ptr %words.count.at
-  %symbols.at = getelementptr i8, ptr %reading, i64 $reading_symbols
-  %symbols = load ptr, ptr %symbols.at
-  %symbols.count.at = getelementptr i8, ptr %reading, i64 $reading_symbol_count
-  %symbols.count = load i64, ptr %symbols.count.at
+  %plan = load ptr, ptr %reading[$reading_plan]
+  %root = load i64, ptr %reading[$reading_root]
+  %request = load ptr, ptr %reading[$reading_request]
+  %words = load ptr, ptr %reading[$reading_words]
+  %words.count = load i64, ptr %reading[$reading_count]
+  %symbols = load ptr, ptr %reading[$reading_symbols]
+  %symbols.count = load i64, ptr %reading[$reading_symbol_count]
   %entries = getelementptr i8, ptr %reading, i64 $reading_entries
   %work = getelementptr i8, ptr %reading, i64 $reading_work
   %work.used = getelementptr i8, ptr %work, i64 16
@@ -77,18 +67,15 @@ entry:
   call void @relay_empty(ptr %entries)
   call void @relay_empty(ptr %work)
   call void @relay_end_reading(ptr %reading) ; there is something where that was forgotten
-  %slots.used = getelementptr i8, ptr %reading, i64 $reading_slots_used
-  store i64 0, ptr %slots.used
-  %call.at = getelementptr i8, ptr %reading, i64 $reading_call
-  %calls = load i64, ptr %call.at
+  store i64 0, ptr %reading[$reading_slots_used]
+  %calls = load i64, ptr %reading[$reading_call]
   %calls.more = add i64 %calls, 1
-  store i64 %calls.more, ptr %call.at
+  store i64 %calls.more, ptr %reading[$reading_call]
   %symbols.bytes = shl i64 %symbols.count, 3
   call void @llvm.memset.p0.i64(ptr %symbols, i8 -1, i64 %symbols.bytes, i1 false)
   %words.bytes = shl i64 %words.count, 3
   %words.room = call ptr @relay_room(ptr %entries, i64 %words.bytes)
-  %no.room = icmp eq ptr %words.room, null
-  br i1 %no.room, label %give.up, label %begin
+  br eq ptr %words.room, null, label %give.up, label %begin
 begin:
   %begun = call i1 @relay_add_value(ptr %reading, ptr %arguments, i64 %root, i64 0, i64 0)
   br i1 %begun, label %next, label %give.up
@@ -98,25 +85,20 @@ next:
   %n = phi i64 [ 0, %begin ], [ %n, %dropped ], [ %n.tensor, %keep.tensor ], [ %n, %tuple.next ],
                [ %n.value, %field.next ], [ %n.list, %element.next ], [ %n.some, %some.inside ]
   %used = load i64, ptr %work.used
-  %any = icmp ne i64 %used, 0
-  br i1 %any, label %take, label %finish
+  br ne i64 %used, 0, label %take, label %finish
 take:
   %used.less = sub i64 %used, 32
   store i64 %used.less, ptr %work.used
   %work.memory = load ptr, ptr %work
   %item = getelementptr i8, ptr %work.memory, i64 %used.less
   %object = load ptr, ptr %item
-  %record.at = getelementptr i64, ptr %item, i64 1
-  %record = load i64, ptr %record.at
-  %to.at = getelementptr i64, ptr %item, i64 2
-  %to = load i64, ptr %to.at
-  %item.held.at = getelementptr i64, ptr %item, i64 3
-  %item.held = load i64, ptr %item.held.at
+  %record = load i64, ptr %item[i64 1]
+  %to = load i64, ptr %item[i64 2]
+  %item.held = load i64, ptr %item[i64 3]
   store i64 %item.held, ptr %is.held
   store ptr %object, ptr %current
   %address = ptrtoint ptr %object to i64
-  %type.at = getelementptr i8, ptr %object, i64 $object_type
-  %type = load ptr, ptr %type.at
+  %type = load ptr, ptr %object[$object_type]
   %what = getelementptr i8, ptr %plan, i64 %record
   %kind = load i64, ptr %what
   %first.at = getelementptr i64, ptr %what, i64 1
@@ -141,11 +123,9 @@ put:
                   [ %value.word.seen, %value.look ], [ %nil, %a.list ],
                   [ %list.word.seen, %list.look ], [ %none.word, %perhaps.none ]
   %put.memory = load ptr, ptr %entries
-  %put.at = getelementptr i8, ptr %put.memory, i64 %to
-  store i64 %word, ptr %put.at
+  store i64 %word, ptr %put.memory[%to]
   %put.held = load i64, ptr %is.held
-  %put.drop = icmp ne i64 %put.held, 0
-  br i1 %put.drop, label %let.go, label %dropped
+  br ne i64 %put.held, 0, label %let.go, label %dropped
 let.go:
   store i64 0, ptr %is.held
   call void %drop(ptr %object)
@@ -155,7 +135,7 @@ dropped:
 """
 )
 
-END: Final = Template("""
+END: Final = """
 ; --- the end
 
 finish:
@@ -163,40 +143,32 @@ finish:
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %words, ptr align 8 %all, i64 %words.bytes,
                                    i1 false)
   %buffer = getelementptr i8, ptr %all, i64 %words.bytes
-  %buffer.to = getelementptr i64, ptr %request, i64 2
-  store ptr %buffer, ptr %buffer.to
-  %count.to = getelementptr i64, ptr %request, i64 3
-  store i64 %n, ptr %count.to
-  %held.used.at = getelementptr i8, ptr %held, i64 16
-  %held.used = load i64, ptr %held.used.at
+  store ptr %buffer, ptr %request[i64 2]
+  store i64 %n, ptr %request[i64 3]
+  %held.used = load i64, ptr %held[16]
   %holds = icmp ne i64 %held.used, 0
   %answer = select i1 %holds, i32 $holds, i32 $read
   ret i32 %answer
 
 give.up:
-  %clear.at = getelementptr i8, ptr %api, i64 $at_pyerr_clear
-  %clear = load ptr, ptr %clear.at
+  %clear = load ptr, ptr %api[$at_pyerr_clear]
   call void %clear()
   %last.held = load i64, ptr %is.held
-  %last.drop = icmp ne i64 %last.held, 0
-  br i1 %last.drop, label %drop.last, label %drop.next
+  br ne i64 %last.held, 0, label %drop.last, label %drop.next
 drop.last:
   %last = load ptr, ptr %current
   call void %drop(ptr %last)
   br label %drop.next
 drop.next:
   %waiting = load i64, ptr %work.used
-  %any.waits = icmp ne i64 %waiting, 0
-  br i1 %any.waits, label %drop.take, label %gone
+  br ne i64 %waiting, 0, label %drop.take, label %gone
 drop.take:
   %waiting.less = sub i64 %waiting, 32
   store i64 %waiting.less, ptr %work.used
   %waiting.memory = load ptr, ptr %work
   %waits = getelementptr i8, ptr %waiting.memory, i64 %waiting.less
-  %waits.held.at = getelementptr i64, ptr %waits, i64 3
-  %waits.held = load i64, ptr %waits.held.at
-  %waits.drop = icmp ne i64 %waits.held, 0
-  br i1 %waits.drop, label %drop.waiting, label %drop.next
+  %waits.held = load i64, ptr %waits[i64 3]
+  br ne i64 %waits.held, 0, label %drop.waiting, label %drop.next
 drop.waiting:
   %waits.object = load ptr, ptr %waits
   call void %drop(ptr %waits.object)
@@ -205,26 +177,21 @@ gone:
   call void @relay_end_reading(ptr %reading)
   ret i32 $gave_up
 }
-""")
+"""
 
 # what the blocks use
-STEPS: Final = Template("""
+STEPS: Final = """
 ; One more value to be read.
 define internal i1 @relay_add_value(ptr %reading, ptr %object, i64 %record, i64 %to, i64 %is.held)
     nounwind {
 entry:
-  %work = getelementptr i8, ptr %reading, i64 $reading_work
-  %room = call ptr @relay_room(ptr %work, i64 32)
-  %none = icmp eq ptr %room, null
-  br i1 %none, label %fail, label %fill
+  %room = call ptr @relay_room(ptr %reading[$reading_work], i64 32)
+  br eq ptr %room, null, label %fail, label %fill
 fill:
   store ptr %object, ptr %room
-  %record.at = getelementptr i64, ptr %room, i64 1
-  store i64 %record, ptr %record.at
-  %to.at = getelementptr i64, ptr %room, i64 2
-  store i64 %to, ptr %to.at
-  %is.held.at = getelementptr i64, ptr %room, i64 3
-  store i64 %is.held, ptr %is.held.at
+  store i64 %record, ptr %room[i64 1]
+  store i64 %to, ptr %room[i64 2]
+  store i64 %is.held, ptr %room[i64 3]
   ret i1 true
 fail:
   ret i1 false
@@ -234,12 +201,10 @@ fail:
 define internal i1 @relay_keep(ptr %held, ptr %object, ptr %is.held) nounwind {
 entry:
   %flag = load i64, ptr %is.held
-  %own = icmp ne i64 %flag, 0
-  br i1 %own, label %add, label %done
+  br ne i64 %flag, 0, label %add, label %done
 add:
   %room = call ptr @relay_room(ptr %held, i64 8)
-  %none = icmp eq ptr %room, null
-  br i1 %none, label %fail, label %keep
+  br eq ptr %room, null, label %fail, label %keep
 keep:
   store ptr %object, ptr %room
   store i64 0, ptr %is.held
@@ -249,4 +214,4 @@ done:
 fail:
   ret i1 false
 }
-""")
+"""

@@ -19,9 +19,9 @@ have one of their own, makes them depend on the number of threads.
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
+from relay.native.notation import assemble
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 
@@ -30,14 +30,15 @@ _ARGUMENTS: Final = 64  # more than these are gathered by a function of their ow
 
 def text(target: LLVMTarget) -> str:
     """`relay_run`, `relay_call` and `relay_context` for `target`."""
-    return arithmetic(target) + _RUN.substitute(
-        arguments=_ARGUMENTS,
-        parallel=abi.PARALLEL,
-        threads=abi.THREADS,
-        error=abi.ERROR,
-        record=abi.RECORD,
-        size=abi.CONTEXT_SIZE // 8,
-    )
+    names = {
+        "arguments": _ARGUMENTS,
+        "parallel": abi.PARALLEL,
+        "threads": abi.THREADS,
+        "error": abi.ERROR,
+        "record": abi.RECORD,
+        "size": abi.CONTEXT_SIZE // 8,
+    }
+    return arithmetic(target) + assemble(_RUN, names)
 
 
 def arithmetic(target: LLVMTarget) -> str:
@@ -76,35 +77,28 @@ define internal void @relay_set_arithmetic(i64 %value) nounwind {
 @relay_plain_arithmetic = internal constant i64 0
 """
 
-_RUN: Final = Template("""
+_RUN: Final = """
 declare void @relay_parallel(ptr, ptr, ptr, i64)
 declare void @relay_look(ptr)
 
 define void @relay_context(ptr %context, i64 %threads) nounwind {
   store [$size x i64] zeroinitializer, ptr %context
-  %parallel = getelementptr i8, ptr %context, i64 $parallel
-  store ptr @relay_parallel, ptr %parallel
-  %threads.at = getelementptr i8, ptr %context, i64 $threads
-  store i64 %threads, ptr %threads.at
+  store ptr @relay_parallel, ptr %context[$parallel]
+  store i64 %threads, ptr %context[$threads]
   ret void
 }
 
 define internal void @relay_gather(ptr %args, ptr %indices, i64 %count, ptr %frame) nounwind {
 entry:
-  %none = icmp sle i64 %count, 0
-  br i1 %none, label %done, label %loop
+  br sle i64 %count, 0, label %done, label %loop
 loop:
   %k = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %index.at = getelementptr i32, ptr %indices, i64 %k
-  %index = load i32, ptr %index.at
+  %index = load i32, ptr %indices[i32 %k]
   %index.wide = zext i32 %index to i64
-  %slot = getelementptr i64, ptr %frame, i64 %index.wide
-  %value = load i64, ptr %slot
-  %arg = getelementptr i64, ptr %args, i64 %k
-  store i64 %value, ptr %arg
+  %value = load i64, ptr %frame[i64 %index.wide]
+  store i64 %value, ptr %args[i64 %k]
   %next = add i64 %k, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %loop, label %done
+  br slt i64 %next, %count, label %loop, label %done
 done:
   ret void
 }
@@ -120,8 +114,7 @@ define internal i32 @relay_call_wide(ptr %context, ptr %kernel, ptr %indices, i6
 define i32 @relay_run(ptr %context, ptr %table, i64 %count, ptr %frame) nounwind {
 entry:
   %args = alloca [$arguments x i64], align 16
-  %error = getelementptr i8, ptr %context, i64 $error
-  store i64 0, ptr %error
+  store i64 0, ptr %context[$error]
   %before = call i64 @relay_arithmetic()
   %plain = load i64, ptr @relay_plain_arithmetic
   %usual = icmp eq i64 %before, %plain
@@ -130,8 +123,7 @@ change:
   call void @relay_set_arithmetic(i64 %plain)
   br label %begin
 begin:
-  %any = icmp sgt i64 %count, 0
-  br i1 %any, label %loop, label %end
+  br sgt i64 %count, 0, label %loop, label %end
 loop:
   %i = phi i64 [ 0, %begin ], [ %i.next, %next ]
   %call = getelementptr { ptr, ptr, i64 }, ptr %table, i64 %i
@@ -140,8 +132,7 @@ loop:
   %indices = load ptr, ptr %indices.at
   %used.at = getelementptr { ptr, ptr, i64 }, ptr %call, i64 0, i32 2
   %used = load i64, ptr %used.at
-  %wide = icmp sgt i64 %used, $arguments
-  br i1 %wide, label %many, label %few
+  br sgt i64 %used, $arguments, label %many, label %few
 few:
   call void @relay_gather(ptr %args, ptr %indices, i64 %used, ptr %frame)
   %status.few = call i32 %kernel(ptr %context, ptr %args)
@@ -152,26 +143,21 @@ many:
   br label %called
 called:
   %status = phi i32 [ %status.few, %few ], [ %status.many, %many ]
-  %fine = icmp eq i32 %status, 0
-  br i1 %fine, label %after, label %failed
+  br eq i32 %status, 0, label %after, label %failed
 after:
   %i.next = add i64 %i, 1
   %some = and i64 %i.next, 15
-  %due = icmp eq i64 %some, 0
-  br i1 %due, label %look, label %next
+  br eq i64 %some, 0, label %look, label %next
 look:
   call void @relay_look(ptr %context)
-  %told = load i64, ptr %error
+  %told = load i64, ptr %context[$error]
   %ended = trunc i64 %told to i32
-  %go.on = icmp eq i32 %ended, 0
-  br i1 %go.on, label %next, label %failed
+  br eq i32 %ended, 0, label %next, label %failed
 next:
-  %more = icmp slt i64 %i.next, %count
-  br i1 %more, label %loop, label %end
+  br slt i64 %i.next, %count, label %loop, label %end
 failed:
   %reason = phi i32 [ %status, %called ], [ %ended, %look ]
-  %record = getelementptr i8, ptr %context, i64 $record
-  store i64 %i, ptr %record
+  store i64 %i, ptr %context[$record]
   br label %end
 end:
   %result = phi i32 [ 0, %begin ], [ 0, %next ], [ %reason, %failed ]
@@ -186,13 +172,10 @@ leave:
 ; The same with all arguments in memory: a foreign call costs less the fewer it has.
 define i32 @relay_call(ptr %request) nounwind {
   %context = load ptr, ptr %request
-  %table.at = getelementptr i64, ptr %request, i64 1
-  %table = load ptr, ptr %table.at
-  %count.at = getelementptr i64, ptr %request, i64 2
-  %count = load i64, ptr %count.at
-  %frame.at = getelementptr i64, ptr %request, i64 3
-  %frame = load ptr, ptr %frame.at
+  %table = load ptr, ptr %request[i64 1]
+  %count = load i64, ptr %request[i64 2]
+  %frame = load ptr, ptr %request[i64 3]
   %status = call i32 @relay_run(ptr %context, ptr %table, i64 %count, ptr %frame)
   ret i32 %status
 }
-""")
+"""

@@ -22,10 +22,10 @@ ask it too (`relay.target.llvm.abi`), in the thread that entered.
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
 from relay.native import layout
+from relay.native.notation import assemble
 from relay.native.run import arithmetic
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
@@ -90,20 +90,16 @@ def text(target: LLVMTarget) -> str:
         parts = [_ENTER, _CALLERS_STACK]
     else:
         parts = [_ENTER, _OWN_STACK, _POLL, _SWITCH]
-    return arithmetic(target) + "".join(part.substitute(names) for part in parts)
+    return arithmetic(target) + assemble("".join(parts), names)
 
 
-_ENTER: Final = Template("""
+_ENTER: Final = """
 define i32 @relay_enter(ptr %context, ptr %function, ptr %args, ptr %results) nounwind {
 entry:
-  %error = getelementptr i8, ptr %context, i64 $error
-  store i64 0, ptr %error
-  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
-  store i64 $first_stride, ptr %countdown.at
-  %stride.at = getelementptr i8, ptr %context, i64 $stride
-  store i64 $first_stride, ptr %stride.at
-  %polled.at = getelementptr i8, ptr %context, i64 $polled
-  store i64 0, ptr %polled.at
+  store i64 0, ptr %context[$error]
+  store i64 $first_stride, ptr %context[$countdown]
+  store i64 $first_stride, ptr %context[$stride]
+  store i64 0, ptr %context[$polled]
   %ready = call i1 @relay_open_stack(ptr %context)
   br i1 %ready, label %set, label %fail
 set:
@@ -125,13 +121,13 @@ done:
 fail:
   ret i32 $out_of_memory
 }
-""")
+"""
 
 # Calls `function` with the stack pointer at `stack`. `saved` gets the stack pointer there is now:
 # what lies below it is free until the function returns. The allocation, of no bytes but LLVM cannot
 # know that, makes the function address its own memory by the frame pointer, never by the stack
 # pointer. Assembly would say the same, but `llvmlite` reads that of the machine it runs on only.
-_SWITCH: Final = Template("""
+_SWITCH: Final = """
 declare ptr @llvm.stacksave.p0()
 declare void @llvm.stackrestore.p0(ptr)
 
@@ -148,9 +144,9 @@ define internal i32 @relay_switch(ptr %stack, ptr %function, ptr %a, ptr %b, ptr
   ret i32 %status
 }
 @relay_nothing = internal global i64 0
-""")
+"""
 
-_OWN_STACK: Final = Template("""
+_OWN_STACK: Final = """
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @munmap(ptr, i64)
 declare i32 @mprotect(ptr, i64, i32)
@@ -175,15 +171,13 @@ ask:
   %size = phi i64 [ %first, %entry ], [ %less, %halve ]
   %memory = call ptr @mmap(ptr null, i64 %size, i32 3, i32 $flags, i32 -1, i64 0)
   %number = ptrtoint ptr %memory to i64
-  %refused = icmp eq i64 %number, -1
-  br i1 %refused, label %halve, label %done
+  br eq i64 %number, -1, label %halve, label %done
 halve:
   %half = lshr i64 %size, 1
   %modest = call i64 @llvm.umin.i64(i64 %half, i64 $modest)
   %part = select i1 %unset, i64 %modest, i64 %half
   %less = and i64 %part, -$guard
-  %enough = icmp uge i64 %less, $smallest
-  br i1 %enough, label %ask, label %fail
+  br uge i64 %less, $smallest, label %ask, label %fail
 done:
   store i64 %size, ptr %size.at
   ret ptr %memory
@@ -193,12 +187,9 @@ fail:
 
 define internal i1 @relay_open_stack(ptr %context) nounwind {
 entry:
-  %top.at = getelementptr i8, ptr %context, i64 $stack_top
-  %top = load ptr, ptr %top.at
-  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
-  store ptr %top, ptr %lowest.at
-  %closed = icmp eq ptr %top, null
-  br i1 %closed, label %open, label %done
+  %top = load ptr, ptr %context[$stack_top]
+  store ptr %top, ptr %context[$stack_lowest]
+  br eq ptr %top, null, label %open, label %done
 open:
   %made = call i1 @relay_reserve_stack(ptr %context)
   ret i1 %made
@@ -210,33 +201,26 @@ define internal i1 @relay_reserve_stack(ptr %context) noinline cold nounwind {
 entry:
   %frames.size.at = getelementptr i8, ptr %context, i64 $frames_size
   %frames = call ptr @relay_map(ptr %frames.size.at, i64 $frames_default)
-  %no.frames = icmp eq ptr %frames, null
-  br i1 %no.frames, label %fail, label %below
+  br eq ptr %frames, null, label %fail, label %below
 below:
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  store ptr %frames, ptr %frames.at
+  store ptr %frames, ptr %context[$frames]
   %size.at = getelementptr i8, ptr %context, i64 $stack_size
   %stack = call ptr @relay_map(ptr %size.at, i64 $stack_default)
-  %no.stack = icmp eq ptr %stack, null
-  br i1 %no.stack, label %unmap, label %fill
+  br eq ptr %stack, null, label %unmap, label %fill
 unmap:
   %frames.size = load i64, ptr %frames.size.at
   %unmapped = call i32 @munmap(ptr %frames, i64 %frames.size)
-  store ptr null, ptr %frames.at
+  store ptr null, ptr %context[$frames]
   br label %fail
 fill:
   %guarded = call i32 @mprotect(ptr %stack, i64 $guard, i32 0)
-  %stack.at = getelementptr i8, ptr %context, i64 $stack
-  store ptr %stack, ptr %stack.at
+  store ptr %stack, ptr %context[$stack]
   %size = load i64, ptr %size.at
   %top = getelementptr i8, ptr %stack, i64 %size
-  %top.at = getelementptr i8, ptr %context, i64 $stack_top
-  store ptr %top, ptr %top.at
-  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
-  store ptr %top, ptr %lowest.at
+  store ptr %top, ptr %context[$stack_top]
+  store ptr %top, ptr %context[$stack_lowest]
   %limit = getelementptr i8, ptr %stack, i64 $limit_offset
-  %limit.at = getelementptr i8, ptr %context, i64 $stack_limit
-  store ptr %limit, ptr %limit.at
+  store ptr %limit, ptr %context[$stack_limit]
   call void @relay_first_frames(ptr %context)
   ret i1 true
 fail:
@@ -245,47 +229,38 @@ fail:
 
 ; Frames begin anew, in their first part.
 define internal void @relay_first_frames(ptr %context) nounwind {
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  %frames = load ptr, ptr %frames.at
-  %size.at = getelementptr i8, ptr %context, i64 $frames_size
-  %size = load i64, ptr %size.at
+  %frames = load ptr, ptr %context[$frames]
+  %size = load i64, ptr %context[$frames_size]
   %small = icmp ult i64 %size, $kept
   %part = select i1 %small, i64 %size, i64 $kept
   %end = getelementptr i8, ptr %frames, i64 %part
-  %end.at = getelementptr i8, ptr %context, i64 $frame_end
-  store ptr %end, ptr %end.at
-  %frame.at = getelementptr i8, ptr %context, i64 $frame
-  store ptr %frames, ptr %frame.at
+  store ptr %end, ptr %context[$frame_end]
+  store ptr %frames, ptr %context[$frame]
   ret void
 }
 
 define ptr @relay_frame_more(ptr %context, i64 %bytes) noinline cold nounwind {
 entry:
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  %frames = load i64, ptr %frames.at
-  %size.at = getelementptr i8, ptr %context, i64 $frames_size
-  %size = load i64, ptr %size.at
-  %limit.at = getelementptr i8, ptr %context, i64 $limit
-  %limit = load i64, ptr %limit.at
+  %frames = load i64, ptr %context[$frames]
+  %size = load i64, ptr %context[$frames_size]
+  %limit = load i64, ptr %context[$limit]
   %limit.whole = and i64 %limit, -64
   %unlimited = icmp eq i64 %limit, 0
   %bounded = call i64 @llvm.umin.i64(i64 %size, i64 %limit.whole)
   %most = select i1 %unlimited, i64 %size, i64 %bounded
   %end = add i64 %frames, %most
-  %frame.at = getelementptr i8, ptr %context, i64 $frame
-  %frame = load i64, ptr %frame.at
+  %frame = load i64, ptr %context[$frame]
   %beyond = icmp ugt i64 %frame, %end
   %room = sub i64 %end, %frame
   %too.many = icmp ugt i64 %bytes, %room
   %refused = or i1 %beyond, %too.many
   br i1 %refused, label %fail, label %take
 take:
-  %end.at = getelementptr i8, ptr %context, i64 $frame_end
-  store i64 %end, ptr %end.at
+  store i64 %end, ptr %context[$frame_end]
   %bytes.beyond = add i64 %bytes, 63
   %rounded = and i64 %bytes.beyond, -64
   %after = add i64 %frame, %rounded
-  store i64 %after, ptr %frame.at
+  store i64 %after, ptr %context[$frame]
   %given = inttoptr i64 %frame to ptr
   ret ptr %given
 fail:
@@ -295,32 +270,24 @@ fail:
 define internal i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr %results)
     nounwind {
 entry:
-  %callback.at = getelementptr i8, ptr %context, i64 $callback
-  %callback = load ptr, ptr %callback.at
+  %callback = load ptr, ptr %context[$callback]
   %nobody = icmp eq ptr %callback, null
   %own.watch = getelementptr i8, ptr %context, i64 $watch
   %watch = select i1 %nobody, ptr null, ptr %own.watch
-  %watch.at = getelementptr i8, ptr %context, i64 $watch_at
-  store ptr %watch, ptr %watch.at
-  %ask.at = getelementptr i8, ptr %context, i64 $ask
-  store ptr @relay_call_back, ptr %ask.at
+  store ptr %watch, ptr %context[$watch_at]
+  store ptr @relay_call_back, ptr %context[$ask]
   %self = call i64 @pthread_self()
-  %thread.at = getelementptr i8, ptr %context, i64 $thread
-  store i64 %self, ptr %thread.at
-  %top.at = getelementptr i8, ptr %context, i64 $stack_top
-  %top = load ptr, ptr %top.at
+  store i64 %self, ptr %context[$thread]
+  %top = load ptr, ptr %context[$stack_top]
   %saved = getelementptr i8, ptr %context, i64 $caller_stack
   %status = call i32 @relay_switch(ptr %top, ptr %function, ptr %context, ptr %args, ptr %results,
                                    ptr %saved)
   ; what is far from the ends goes back to the system
-  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
-  %lowest = load ptr, ptr %lowest.at
+  %lowest = load ptr, ptr %context[$stack_lowest]
   %near = getelementptr i8, ptr %top, i64 -$kept
-  %deep = icmp ult ptr %lowest, %near
-  br i1 %deep, label %give.stack, label %frames
+  br ult ptr %lowest, %near, label %give.stack, label %frames
 give.stack:
-  %stack.at = getelementptr i8, ptr %context, i64 $stack
-  %stack = load ptr, ptr %stack.at
+  %stack = load ptr, ptr %context[$stack]
   %usable = getelementptr i8, ptr %stack, i64 $guard
   %from = ptrtoint ptr %usable to i64
   %to = ptrtoint ptr %near to i64
@@ -328,13 +295,10 @@ give.stack:
   %given.stack = call i32 @madvise(ptr %usable, i64 %far, i32 $unused)
   br label %frames
 frames:
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  %frames.begin = load ptr, ptr %frames.at
+  %frames.begin = load ptr, ptr %context[$frames]
   %part = getelementptr i8, ptr %frames.begin, i64 $kept
-  %end.at = getelementptr i8, ptr %context, i64 $frame_end
-  %end = load ptr, ptr %end.at
-  %wide = icmp ugt ptr %end, %part
-  br i1 %wide, label %give.frames, label %done
+  %end = load ptr, ptr %context[$frame_end]
+  br ugt ptr %end, %part, label %give.frames, label %done
 give.frames:
   %end.number = ptrtoint ptr %end to i64
   %part.number = ptrtoint ptr %part to i64
@@ -348,37 +312,30 @@ done:
 
 define void @relay_close_stack(ptr %context) noinline cold nounwind {
 entry:
-  %top.at = getelementptr i8, ptr %context, i64 $stack_top
-  %top = load ptr, ptr %top.at
-  %closed = icmp eq ptr %top, null
-  br i1 %closed, label %done, label %unmap
+  %top = load ptr, ptr %context[$stack_top]
+  br eq ptr %top, null, label %done, label %unmap
 unmap:
-  store ptr null, ptr %top.at
-  %stack.at = getelementptr i8, ptr %context, i64 $stack
-  %stack = load ptr, ptr %stack.at
-  %size.at = getelementptr i8, ptr %context, i64 $stack_size
-  %size = load i64, ptr %size.at
+  store ptr null, ptr %context[$stack_top]
+  %stack = load ptr, ptr %context[$stack]
+  %size = load i64, ptr %context[$stack_size]
   %unmapped = call i32 @munmap(ptr %stack, i64 %size)
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  %frames = load ptr, ptr %frames.at
-  %frames.size.at = getelementptr i8, ptr %context, i64 $frames_size
-  %frames.size = load i64, ptr %frames.size.at
+  %frames = load ptr, ptr %context[$frames]
+  %frames.size = load i64, ptr %context[$frames_size]
   %unmapped.frames = call i32 @munmap(ptr %frames, i64 %frames.size)
   ret void
 done:
   ret void
 }
-""")
+"""
 
-_POLL: Final = Template("""
+_POLL: Final = """
 declare i32 @clock_gettime(i32, ptr)
 
 define internal i64 @relay_clock() nounwind {
   %time = alloca { i64, i64 }
   %status = call i32 @clock_gettime(i32 $monotonic, ptr %time)
   %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
+  %rest = load i64, ptr %time[i64 1]
   %billions = mul i64 %seconds, 1000000000
   %now = add i64 %billions, %rest
   ret i64 %now
@@ -387,10 +344,8 @@ define internal i64 @relay_clock() nounwind {
 ; What the callback says. It runs on the caller's stack: nobody knows how much it needs.
 define internal i32 @relay_call_back(ptr %context) noinline cold nounwind {
   %here = alloca i64
-  %callback.at = getelementptr i8, ptr %context, i64 $callback
-  %callback = load ptr, ptr %callback.at
-  %caller.at = getelementptr i8, ptr %context, i64 $caller_stack
-  %caller = load ptr, ptr %caller.at
+  %callback = load ptr, ptr %context[$callback]
+  %caller = load ptr, ptr %context[$caller_stack]
   %answer = call i32 @relay_switch(ptr %caller, ptr %callback, ptr %context, ptr null, ptr null,
                                    ptr %here)
   ret i32 %answer
@@ -399,23 +354,18 @@ define internal i32 @relay_call_back(ptr %context) noinline cold nounwind {
 define i32 @relay_poll(ptr %context) noinline cold nounwind {
 entry:
   %here = alloca i64
-  %lowest.at = getelementptr i8, ptr %context, i64 $stack_lowest
-  %lowest = load ptr, ptr %lowest.at
+  %lowest = load ptr, ptr %context[$stack_lowest]
   %lower = icmp ult ptr %here, %lowest
   %lowest.now = select i1 %lower, ptr %here, ptr %lowest
-  store ptr %lowest.now, ptr %lowest.at
+  store ptr %lowest.now, ptr %context[$stack_lowest]
 
   %now = call i64 @relay_clock()
-  %polled.at = getelementptr i8, ptr %context, i64 $polled
-  %polled = load i64, ptr %polled.at
-  store i64 %now, ptr %polled.at
-  %stride.at = getelementptr i8, ptr %context, i64 $stride
-  %stride = load i64, ptr %stride.at
-  %called.at = getelementptr i8, ptr %context, i64 $called_back
-  %first = icmp eq i64 %polled, 0
-  br i1 %first, label %begin, label %measure
+  %polled = load i64, ptr %context[$polled]
+  store i64 %now, ptr %context[$polled]
+  %stride = load i64, ptr %context[$stride]
+  br eq i64 %polled, 0, label %begin, label %measure
 begin:
-  store i64 %now, ptr %called.at
+  store i64 %now, ptr %context[$called_back]
   br label %measured
 measure:
   %since = sub i64 %now, %polled
@@ -430,62 +380,52 @@ measure:
   br label %measured
 measured:
   %stride.now = phi i64 [ %stride, %begin ], [ %adapted, %measure ]
-  store i64 %stride.now, ptr %stride.at
-  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
-  store i64 %stride.now, ptr %countdown.at
+  store i64 %stride.now, ptr %context[$stride]
+  store i64 %stride.now, ptr %context[$countdown]
 
-  %called = load i64, ptr %called.at
+  %called = load i64, ptr %context[$called_back]
   %since.called = sub i64 %now, %called
   %recent = icmp ult i64 %since.called, $between
-  %callback.at = getelementptr i8, ptr %context, i64 $callback
-  %callback = load ptr, ptr %callback.at
+  %callback = load ptr, ptr %context[$callback]
   %none = icmp eq ptr %callback, null
   %go.on = or i1 %recent, %none
   br i1 %go.on, label %fine, label %call
 call:
   %answer = call i32 @relay_call_back(ptr %context)
   %after = call i64 @relay_clock()
-  store i64 %after, ptr %called.at
-  store i64 %after, ptr %polled.at
-  %stop = icmp ne i32 %answer, 0
-  br i1 %stop, label %interrupted, label %fine
+  store i64 %after, ptr %context[$called_back]
+  store i64 %after, ptr %context[$polled]
+  br ne i32 %answer, 0, label %interrupted, label %fine
 interrupted:
   ret i32 $interrupted
 fine:
   ret i32 0
 }
-""")
+"""
 
 # Where memory cannot be reserved the way above: the caller's stack, and frames of a fixed size.
-_CALLERS_STACK: Final = Template("""
+_CALLERS_STACK: Final = """
 define internal i1 @relay_open_stack(ptr %context) nounwind {
 entry:
   %here = alloca i64
   %here.number = ptrtoint ptr %here to i64
   %limit = sub i64 %here.number, $leaves
-  %limit.at = getelementptr i8, ptr %context, i64 $stack_limit
-  store i64 %limit, ptr %limit.at
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  %frames = load ptr, ptr %frames.at
-  %closed = icmp eq ptr %frames, null
-  br i1 %closed, label %open, label %done
+  store i64 %limit, ptr %context[$stack_limit]
+  %frames = load ptr, ptr %context[$frames]
+  br eq ptr %frames, null, label %open, label %done
 open:
   %made = call ptr @relay_new_block(ptr %context, i64 $kept)
-  %none = icmp eq ptr %made, null
-  br i1 %none, label %fail, label %fill
+  br eq ptr %made, null, label %fail, label %fill
 fill:
   %base = call ptr @relay_take_block(ptr %context, ptr %made)
-  store ptr %made, ptr %frames.at
-  %size.at = getelementptr i8, ptr %context, i64 $frames_size
-  store ptr %base, ptr %size.at
+  store ptr %made, ptr %context[$frames]
+  store ptr %base, ptr %context[$frames_size]
   br label %done
 done:
-  %begin = load ptr, ptr %frames.at
-  %frame.at = getelementptr i8, ptr %context, i64 $frame
-  store ptr %begin, ptr %frame.at
+  %begin = load ptr, ptr %context[$frames]
+  store ptr %begin, ptr %context[$frame]
   %end = getelementptr i8, ptr %begin, i64 $kept
-  %end.at = getelementptr i8, ptr %context, i64 $frame_end
-  store ptr %end, ptr %end.at
+  store ptr %end, ptr %context[$frame_end]
   ret i1 true
 fail:
   ret i1 false
@@ -502,29 +442,23 @@ define internal i32 @relay_run_there(ptr %context, ptr %function, ptr %args, ptr
 }
 
 define void @relay_close_stack(ptr %context) noinline cold nounwind {
-  %base.at = getelementptr i8, ptr %context, i64 $frames_size
-  %base = load ptr, ptr %base.at
+  %base = load ptr, ptr %context[$frames_size]
   call void @free(ptr %base)
-  %frames.at = getelementptr i8, ptr %context, i64 $frames
-  store ptr null, ptr %frames.at
-  store ptr null, ptr %base.at
+  store ptr null, ptr %context[$frames]
+  store ptr null, ptr %context[$frames_size]
   ret void
 }
 
 define i32 @relay_poll(ptr %context) noinline cold nounwind {
-  %countdown.at = getelementptr i8, ptr %context, i64 $countdown
-  store i64 $longest_stride, ptr %countdown.at
-  %callback.at = getelementptr i8, ptr %context, i64 $callback
-  %callback = load ptr, ptr %callback.at
-  %none = icmp eq ptr %callback, null
-  br i1 %none, label %fine, label %call
+  store i64 $longest_stride, ptr %context[$countdown]
+  %callback = load ptr, ptr %context[$callback]
+  br eq ptr %callback, null, label %fine, label %call
 call:
   %answer = call i32 %callback(ptr %context, ptr null, ptr null)
-  %stop = icmp ne i32 %answer, 0
-  br i1 %stop, label %interrupted, label %fine
+  br ne i32 %answer, 0, label %interrupted, label %fine
 interrupted:
   ret i32 $interrupted
 fine:
   ret i32 0
 }
-""")
+"""

@@ -18,6 +18,7 @@ from typing import Final
 
 from relay.executors.arrays import TensorInfo
 from relay.executors.straight_line import StraightLineExecutable
+from relay.native.notation import assemble
 from relay.program.plan import ALIGNMENT, Arena, InConstant
 from relay.target.llvm import abi
 from relay.target.llvm.c.model import CLibrary
@@ -47,23 +48,23 @@ class StraightLibrary(CLibrary):
         in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
         # the arena has room for so many threads
         size, most = arena + main.plan.arena + ALIGNMENT, self.threads
-        functions = _FUNCTIONS.substitute(
-            frame=FRAME,
-            name=self.name,
-            inputs=main.inputs,
-            input_bytes=8 * main.inputs,
-            output_bytes=8 * main.outputs,
-            calls=len(main.calls),
-            in_arena=len(in_arena),
-            in_weights=len(in_weights),
-        )
+        names = {
+            "frame": FRAME,
+            "name": self.name,
+            "inputs": main.inputs,
+            "input_bytes": 8 * main.inputs,
+            "output_bytes": 8 * main.outputs,
+            "calls": len(main.calls),
+            "in_arena": len(in_arena),
+            "in_weights": len(in_weights),
+        }
         return "\n".join(
             [
                 self.model_text(embedded, size=size, loaded=LOADED, most_threads=most),
                 table_text([(call.kernel.name, call.slots) for call in main.calls]),
                 pairs_text("relay_in_arena", in_arena),
                 pairs_text("relay_in_weights", in_weights),
-                functions,
+                assemble(_FUNCTIONS, names),
             ]
         )
 
@@ -113,27 +114,23 @@ def pairs_text(name: str, pairs: Sequence[tuple[int, int]]) -> str:
     return f"@{name} = internal constant [{2 * len(pairs)} x i64] {body}\n"
 
 
-_FUNCTIONS: Final = Template("""
+_FUNCTIONS: Final = """
 declare i32 @relay_run(ptr, ptr, i64, ptr)
 
 ; slot -> base + offset, for every pair of a table
 define internal void @relay_place(ptr %model, ptr %pairs, i64 %count, ptr %base) nounwind {
 entry:
-  %any = icmp sgt i64 %count, 0
-  br i1 %any, label %loop, label %done
+  br sgt i64 %count, 0, label %loop, label %done
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
   %pair = getelementptr { i64, i64 }, ptr %pairs, i64 %i
   %slot = load i64, ptr %pair
-  %offset.at = getelementptr i64, ptr %pair, i64 1
-  %offset = load i64, ptr %offset.at
+  %offset = load i64, ptr %pair[i64 1]
   %address = getelementptr i8, ptr %base, i64 %offset
   %frame = getelementptr i8, ptr %model, i64 $frame
-  %to = getelementptr ptr, ptr %frame, i64 %slot
-  store ptr %address, ptr %to
+  store ptr %address, ptr %frame[ptr %slot]
   %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %loop, label %done
+  br slt i64 %next, %count, label %loop, label %done
 done:
   ret void
 }
@@ -156,7 +153,7 @@ define i32 @${name}_run(ptr %model, ptr %inputs, ptr %outputs) nounwind {
   %status = call i32 @relay_run(ptr %model, ptr @relay_table, i64 $calls, ptr %frame)
   ret i32 %status
 }
-""")
+"""
 
 _HEADER: Final = Template("""\
 /* The model `$name`, compiled by Relay for $target. */

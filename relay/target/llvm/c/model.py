@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from string import Template
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from relay.immutable import frozen
 from relay.native import pool
+from relay.native.notation import assemble
 from relay.native.runtime import runtime_texts
 from relay.program.plan import ALIGNMENT
 from relay.program.program import Program
@@ -142,22 +142,22 @@ class CLibrary(ABC):
         A model has `size` bytes; at `loaded` it keeps weights read from a file. It uses no more
         than `most_threads`. `embedded` is the file of the weights that go into the library.
         """
-        functions = _MODEL.substitute(
-            name=self.name,
-            size=size,
-            loaded=loaded,
-            threads=self.threads,
-            most_threads=most_threads,
-            bytes=self.weights.size,
-            header_size=HEADER_SIZE,
-            digest="".join(f"\\{byte:02X}" for byte in self.weights.digest),
-            no_weights=NO_WEIGHTS if embedded is None and self.weights.size else 0,
-            out_of_memory=abi.OUT_OF_MEMORY,
-            unreadable=UNREADABLE,
-            other_weights=OTHER_WEIGHTS,
-        )
+        names = {
+            "name": self.name,
+            "size": size,
+            "loaded": loaded,
+            "threads": self.threads,
+            "most_threads": most_threads,
+            "bytes": self.weights.size,
+            "header_size": HEADER_SIZE,
+            "digest": "".join(f"\\{byte:02X}" for byte in self.weights.digest),
+            "no_weights": NO_WEIGHTS if embedded is None and self.weights.size else 0,
+            "out_of_memory": abi.OUT_OF_MEMORY,
+            "unreadable": UNREADABLE,
+            "other_weights": OTHER_WEIGHTS,
+        }
         error = error_text(self.name, self.messages)
-        return "\n".join([weights_text(embedded), functions, error])
+        return "\n".join([weights_text(embedded), assemble(_MODEL, names), error])
 
 
 def weights_text(file: Path | None) -> str:
@@ -198,7 +198,7 @@ def string_text(name: str, text: str) -> str:
     return f'@{name} = internal constant [{len(data)} x i8] c"{quoted}"'
 
 
-_MODEL: Final = Template("""
+_MODEL: Final = """
 declare i32 @posix_memalign(ptr, i64, i64)
 declare void @free(ptr)
 declare ptr @fopen(ptr, ptr)
@@ -216,26 +216,21 @@ define internal i32 @relay_load(ptr %path, ptr %result) nounwind {
 entry:
   %found = alloca [$header_size x i8]
   %file = call ptr @fopen(ptr %path, ptr @relay_mode)
-  %missing = icmp eq ptr %file, null
-  br i1 %missing, label %unreadable, label %opened
+  br eq ptr %file, null, label %unreadable, label %opened
 opened:
   %head = call i64 @fread(ptr %found, i64 1, i64 $header_size, ptr %file)
-  %whole = icmp eq i64 %head, $header_size
-  br i1 %whole, label %compare, label %other
+  br eq i64 %head, $header_size, label %compare, label %other
 compare:
   %difference = call i32 @memcmp(ptr %found, ptr @relay_digest, i64 $header_size)
-  %same = icmp eq i32 %difference, 0
-  br i1 %same, label %allocate, label %other
+  br eq i32 %difference, 0, label %allocate, label %other
 allocate:
   %size = call i64 @llvm.smax.i64(i64 $bytes, i64 64)
   %failed = call i32 @posix_memalign(ptr %result, i64 64, i64 %size)
-  %got = icmp eq i32 %failed, 0
-  br i1 %got, label %read, label %close
+  br eq i32 %failed, 0, label %read, label %close
 read:
   %block = load ptr, ptr %result
   %count = call i64 @fread(ptr %block, i64 1, i64 $bytes, ptr %file)
-  %complete = icmp eq i64 %count, $bytes
-  br i1 %complete, label %close, label %short
+  br eq i64 %count, $bytes, label %close, label %short
 short:
   call void @free(ptr %block)
   br label %other
@@ -263,14 +258,12 @@ file:
   br label %have
 have:
   %status = phi i32 [ $no_weights, %embedded ], [ %read, %file ]
-  %fine = icmp eq i32 %status, 0
-  br i1 %fine, label %make, label %fail
+  br eq i32 %status, 0, label %make, label %fail
 make:
   %block = load ptr, ptr %loaded
   %weights = select i1 %inside, ptr @relay_weights, ptr %block
   %failed = call i32 @posix_memalign(ptr %result, i64 64, i64 $size)
-  %got = icmp eq i32 %failed, 0
-  br i1 %got, label %fill, label %drop
+  br eq i32 %failed, 0, label %fill, label %drop
 drop:
   store ptr null, ptr %result
   call void @free(ptr %block)
@@ -282,8 +275,7 @@ fill:
   %model = load ptr, ptr %result
   call void @relay_set_up(ptr %model, ptr %weights)
   call void @relay_use_threads(ptr %model, i32 %threads)
-  %keep = getelementptr i8, ptr %model, i64 $loaded
-  store ptr %block, ptr %keep
+  store ptr %block, ptr %model[$loaded]
   ret i32 0
 }
 
@@ -299,12 +291,10 @@ define internal void @relay_use_threads(ptr %model, i32 %threads) nounwind {
 
 define void @${name}_destroy(ptr %model) nounwind {
 entry:
-  %none = icmp eq ptr %model, null
-  br i1 %none, label %done, label %some
+  br eq ptr %model, null, label %done, label %some
 some:
   call void @relay_tear_down(ptr %model)
-  %keep = getelementptr i8, ptr %model, i64 $loaded
-  %loaded = load ptr, ptr %keep
+  %loaded = load ptr, ptr %model[$loaded]
   call void @free(ptr %loaded)
   call void @free(ptr %model)
   ; its threads end, so that the library can be unloaded; another model starts new ones
@@ -313,4 +303,4 @@ some:
 done:
   ret void
 }
-""")
+"""

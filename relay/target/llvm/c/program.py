@@ -19,10 +19,10 @@ what a run that failed has left behind, whose holds nobody knows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from string import Template
 from typing import Final
 
 from relay.native import layout
+from relay.native.notation import assemble
 from relay.program.native import Site
 from relay.program.plan import ALIGNMENT
 from relay.target.llvm import abi
@@ -69,8 +69,7 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         sizes.text(),
         constants.text(),
     ]
-    numbers: dict[str, object] = dict(
-        layout.numbers(),
+    names = layout.numbers(
         name=types.model,
         entry=entry,
         arguments=len(types.params),
@@ -103,9 +102,8 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         out_of_range=abi.OUT_OF_RANGE,
         out_of_memory=abi.OUT_OF_MEMORY,
     )
-    functions = (_MODEL, _HOLDS, FAILURES, MAKING, READING, RUNNING)
-    texts = [function.substitute(numbers) for function in functions]
-    return "\n".join([*tables, formats_text(), *texts])
+    functions = _MODEL + _HOLDS + FAILURES + MAKING + READING + RUNNING
+    return "\n".join([*tables, formats_text(), assemble(functions, names)])
 
 
 def model_size(constants: Constants) -> int:
@@ -113,7 +111,7 @@ def model_size(constants: Constants) -> int:
     return CONSTANTS + 8 * len(constants.words) + ALIGNMENT
 
 
-_MODEL: Final = Template("""
+_MODEL: Final = """
 declare i32 @snprintf(ptr, i64, ptr, ...)
 declare i32 @$entry(ptr, ptr, ptr)
 declare ptr @relay_new_tensor(ptr, i64, i64)
@@ -135,22 +133,19 @@ entry:
   %constants = getelementptr i8, ptr %model, i64 $constants_at
   call void @llvm.memcpy.p0.p0.i64(ptr align 64 %constants, ptr @relay_constants,
                                    i64 $constant_bytes, i1 false)
-  %constants.to = getelementptr i8, ptr %model, i64 $constants
-  store ptr %constants, ptr %constants.to
+  store ptr %constants, ptr %model[$constants]
   br label %look
 look:
   %i = phi i64 [ 0, %entry ], [ %next, %place ]
-  %left = icmp ult i64 %i, $constant_count
-  br i1 %left, label %place, label %done
+  br ult i64 %i, $constant_count, label %place, label %done
 place:
   %at = getelementptr i64, ptr %constants, i64 %i
   %offset = load i64, ptr %at
   %object = getelementptr i8, ptr %constants, i64 %offset
   store ptr %object, ptr %at
-  %data.at = getelementptr i8, ptr %object, i64 $tensor_data
-  %data.offset = load i64, ptr %data.at
+  %data.offset = load i64, ptr %object[$tensor_data]
   %data = getelementptr i8, ptr %weights, i64 %data.offset
-  store ptr %data, ptr %data.at
+  store ptr %data, ptr %object[$tensor_data]
   %next = add i64 %i, 1
   br label %look
 done:
@@ -169,19 +164,15 @@ define void @${name}_set_threads(ptr %model, i32 %threads) nounwind {
 
 define void @${name}_set_stack(ptr %model, i64 %bytes) nounwind {
   call void @relay_close_stack(ptr %model)
-  %size.at = getelementptr i8, ptr %model, i64 $stack_size
-  store i64 %bytes, ptr %size.at
+  store i64 %bytes, ptr %model[$stack_size]
   ret void
 }
 
 define void @${name}_set_memory(ptr %model, i64 %bytes) nounwind {
 entry:
-  %limit.at = getelementptr i8, ptr %model, i64 $limit
-  store i64 %bytes, ptr %limit.at
-  %holds.at = getelementptr i8, ptr %model, i64 $holds_at
-  %holds = load i64, ptr %holds.at
-  %none = icmp eq i64 %holds, 0
-  br i1 %none, label %begin.anew, label %done
+  store i64 %bytes, ptr %model[$limit]
+  %holds = load i64, ptr %model[$holds_at]
+  br eq i64 %holds, 0, label %begin.anew, label %done
 begin.anew:                              ; what was kept for later may be more than the limit
   call void @relay_close(ptr %model)
   br label %done
@@ -190,19 +181,16 @@ done:
 }
 
 define void @${name}_set_watch(ptr %model, ptr %watch) nounwind {
-  %watch.at = getelementptr i8, ptr %model, i64 $watch_at
-  store ptr %watch, ptr %watch.at
+  store ptr %watch, ptr %model[$watch_at]
   %none = icmp eq ptr %watch, null
   %look = select i1 %none, ptr null, ptr @relay_look
-  %callback.at = getelementptr i8, ptr %model, i64 $callback
-  store ptr %look, ptr %callback.at
+  store ptr %look, ptr %model[$callback]
   ret void
 }
 
 ; What the runtime calls from time to time.
 define internal i32 @relay_look(ptr %model, ptr %0, ptr %1) nounwind {
-  %watch.at = getelementptr i8, ptr %model, i64 $watch_at
-  %watch = load ptr, ptr %watch.at
+  %watch = load ptr, ptr %model[$watch_at]
   %answer = call i32 %watch(ptr %model)
   ret i32 %answer
 }
@@ -213,32 +201,26 @@ define ptr @${name}_message(ptr %model) nounwind {
 }
 
 define i64 @${name}_live(ptr %model) nounwind {
-  %made.at = getelementptr i8, ptr %model, i64 $made
-  %made = load i64, ptr %made.at
-  %freed.at = getelementptr i8, ptr %model, i64 $freed
-  %freed = load i64, ptr %freed.at
+  %made = load i64, ptr %model[$made]
+  %freed = load i64, ptr %model[$freed]
   %live = sub i64 %made, %freed
   ret i64 %live
 }
-""")
+"""
 
-_HOLDS: Final = Template("""
+_HOLDS: Final = """
 ; So many more values are the caller's. With none, nothing is left.
 define internal void @relay_count_holds(ptr %model, i64 %more) nounwind {
 entry:
-  %holds.at = getelementptr i8, ptr %model, i64 $holds_at
-  %holds = load i64, ptr %holds.at
+  %holds = load i64, ptr %model[$holds_at]
   %sum = add i64 %holds, %more
-  store i64 %sum, ptr %holds.at
-  %none = icmp eq i64 %sum, 0
-  br i1 %none, label %empty, label %done
+  store i64 %sum, ptr %model[$holds_at]
+  br eq i64 %sum, 0, label %empty, label %done
 empty:
-  %failed.at = getelementptr i8, ptr %model, i64 $failed_at
-  %failed = load i64, ptr %failed.at
-  %clean = icmp eq i64 %failed, 0
-  br i1 %clean, label %end, label %reset
+  %failed = load i64, ptr %model[$failed_at]
+  br eq i64 %failed, 0, label %end, label %reset
 reset:                                   ; what a run that failed has left may not be complete
-  store i64 0, ptr %failed.at
+  store i64 0, ptr %model[$failed_at]
   call void @relay_reset(ptr %model)
   br label %end
 end:
@@ -281,4 +263,4 @@ release:
 done:
   ret void
 }
-""")
+"""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
-RUNNING: Final = Template("""
+RUNNING: Final = """
 define i32 @${name}_invoke(ptr %model, ptr %arguments, ptr %results) nounwind {
 entry:
   %given = alloca [$argument_room x i64]
@@ -15,22 +14,17 @@ entry:
   br label %look
 look:
   %i = phi i64 [ 0, %entry ], [ %i.next, %fits ]
-  %left = icmp ult i64 %i, $arguments
-  br i1 %left, label %read, label %begin
+  br ult i64 %i, $arguments, label %read, label %begin
 read:
-  %from = getelementptr i64, ptr %arguments, i64 %i
-  %word = load i64, ptr %from
-  %to = getelementptr i64, ptr %given, i64 %i
-  store i64 %word, ptr %to
+  %word = load i64, ptr %arguments[i64 %i]
+  store i64 %word, ptr %given[i64 %i]
   %part = getelementptr $part_type, ptr @relay_arguments, i64 %i
   %known = load i64, ptr %part
-  %scalar = icmp eq i64 %known, $no_object
-  br i1 %scalar, label %fits, label %check
+  br eq i64 %known, $no_object, label %fits, label %check
 check:
   %value = inttoptr i64 %word to ptr
   %checked = call i32 @relay_check(ptr %model, ptr %value, ptr %part, ptr %bound)
-  %fine = icmp eq i32 %checked, 0
-  br i1 %fine, label %fits, label %refused
+  br eq i32 %checked, 0, label %fits, label %refused
 refused:
   ret i32 %checked
 fits:
@@ -39,21 +33,17 @@ fits:
 
 begin:                                   ; the program gets holds of its own
   call void @relay_set_status(ptr %model, i32 0)
-  %message = getelementptr i8, ptr %model, i64 $message_at
-  store i8 0, ptr %message
+  store i8 0, ptr %model[$message_at]
   br label %hold.look
 hold.look:
   %h = phi i64 [ 0, %begin ], [ %h.next, %hold.next ]
-  %hold.left = icmp ult i64 %h, $arguments
-  br i1 %hold.left, label %hold.read, label %run
+  br ult i64 %h, $arguments, label %hold.read, label %run
 hold.read:
   %hold.part = getelementptr $part_type, ptr @relay_arguments, i64 %h
   %hold.known = load i64, ptr %hold.part
-  %hold.scalar = icmp eq i64 %hold.known, $no_object
-  br i1 %hold.scalar, label %hold.next, label %hold.look.at
+  br eq i64 %hold.known, $no_object, label %hold.next, label %hold.look.at
 hold.look.at:
-  %hold.at = getelementptr ptr, ptr %given, i64 %h
-  %hold.value = load ptr, ptr %hold.at
+  %hold.value = load ptr, ptr %given[ptr %h]
   %hold.object = call i1 @relay_is_object(ptr %hold.value)
   br i1 %hold.object, label %hold, label %hold.next
 hold:
@@ -64,14 +54,11 @@ hold.next:
   br label %hold.look
 
 run:
-  %site.at = getelementptr i8, ptr %model, i64 $site
-  store i64 -1, ptr %site.at             ; not in the program
+  store i64 -1, ptr %model[$site]             ; not in the program
   %status = call i32 @relay_enter(ptr %model, ptr @$entry, ptr %given, ptr %results)
-  %ended = icmp eq i32 %status, 0
-  br i1 %ended, label %result.look, label %failed
+  br eq i32 %status, 0, label %result.look, label %failed
 failed:
-  %failed.at = getelementptr i8, ptr %model, i64 $failed_at
-  store i64 1, ptr %failed.at
+  store i64 1, ptr %model[$failed_at]
   call void @relay_explain(ptr %model, i32 %status)
   call void @llvm.memset.p0.i64(ptr align 8 %results, i8 0, i64 $result_bytes, i1 false)
   call void @relay_count_holds(ptr %model, i64 0)
@@ -80,14 +67,11 @@ failed:
 result.look:
   %r = phi i64 [ 0, %run ], [ %r.next, %result.next ]
   %more = phi i64 [ 0, %run ], [ %more.next, %result.next ]
-  %result.left = icmp ult i64 %r, $result_count
-  br i1 %result.left, label %result, label %done
+  br ult i64 %r, $result_count, label %result, label %done
 result:
-  %kind.at = getelementptr i8, ptr @relay_results, i64 %r
-  %kind = load i8, ptr %kind.at
+  %kind = load i8, ptr @relay_results[%r]
   %may.be = icmp ne i8 %kind, 0
-  %result.at = getelementptr ptr, ptr %results, i64 %r
-  %result.value = load ptr, ptr %result.at
+  %result.value = load ptr, ptr %results[ptr %r]
   %is.object = call i1 @relay_is_object(ptr %result.value)
   %both = and i1 %may.be, %is.object
   br label %result.next
@@ -100,4 +84,4 @@ done:
   call void @relay_count_holds(ptr %model, i64 %more)
   ret i32 0
 }
-""")
+"""

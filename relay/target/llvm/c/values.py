@@ -6,10 +6,9 @@ is put into it go over to it.
 
 from __future__ import annotations
 
-from string import Template
 from typing import Final
 
-MAKING: Final = Template("""
+MAKING: Final = """
 define ptr @${name}_tensor(ptr %model, ptr %data, i64 %item, i32 %rank.given, ptr %sizes,
                            i32 %copied) nounwind {
 entry:
@@ -17,8 +16,7 @@ entry:
   %rank = sext i32 %rank.given to i64
   %lower = sub i64 %rank, 1
   %limit.item = shl i64 %item, 2          ; a tensor takes less than 2^62 bytes
-  %possible = icmp ult i64 %lower, $most_dimensions
-  br i1 %possible, label %look, label %say.shape
+  br ult i64 %lower, $most_dimensions, label %look, label %say.shape
 say.shape:
   %length.shape = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %message, i64 $message_size,
       ptr @relay_format_shape, i64 %rank)
@@ -27,11 +25,9 @@ look:
   %axis = phi i64 [ 0, %entry ], [ %axis.next, %multiply ]
   %bytes = phi i64 [ %item, %entry ], [ %product, %multiply ]
   %limit = phi i64 [ %limit.item, %entry ], [ %limit.more, %multiply ]
-  %left = icmp ult i64 %axis, %rank
-  br i1 %left, label %size, label %made.of
+  br ult i64 %axis, %rank, label %size, label %made.of
 size:
-  %size.at = getelementptr i64, ptr %sizes, i64 %axis
-  %size.here = load i64, ptr %size.at
+  %size.here = load i64, ptr %sizes[i64 %axis]
   %negative = icmp slt i64 %size.here, 0
   %least = call i64 @llvm.umax.i64(i64 %size.here, i64 1)
   %both = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %limit, i64 %least)
@@ -60,25 +56,21 @@ make:
   %own = icmp ne i32 %copied, 0
   %room = select i1 %own, i64 %bytes, i64 0
   %tensor = call ptr @relay_new_tensor(ptr %model, i64 %rank, i64 %room)
-  %none = icmp eq ptr %tensor, null
-  br i1 %none, label %no.memory, label %fill
+  br eq ptr %tensor, null, label %no.memory, label %fill
 fill:
   %dims = getelementptr i8, ptr %tensor, i64 $tensor_dims
   %dims.bytes = shl i64 %rank, 3
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %dims, ptr align 8 %sizes, i64 %dims.bytes,
                                    i1 false)
-  %data.at = getelementptr i8, ptr %tensor, i64 $tensor_data
   br i1 %own, label %copy, label %borrow
 copy:
-  %to = load ptr, ptr %data.at
+  %to = load ptr, ptr %tensor[$tensor_data]
   call void @llvm.memcpy.p0.p0.i64(ptr align 64 %to, ptr %data, i64 %bytes, i1 false)
   br label %done
 borrow:
-  store ptr %data, ptr %data.at
-  %owner.at = getelementptr i8, ptr %tensor, i64 $tensor_owner
-  store i64 $external, ptr %owner.at
-  %bytes.at = getelementptr i8, ptr %tensor, i64 $tensor_bytes
-  store i64 %bytes, ptr %bytes.at
+  store ptr %data, ptr %tensor[$tensor_data]
+  store i64 $external, ptr %tensor[$tensor_owner]
+  store i64 %bytes, ptr %tensor[$tensor_bytes]
   br label %done
 done:
   call void @relay_count_holds(ptr %model, i64 1)
@@ -95,28 +87,22 @@ define ptr @${name}_make(ptr %model, i32 %number, ptr %words) nounwind {
 entry:
   %one = getelementptr $constructor_type, ptr @relay_constructors, i32 %number
   %kind = load i32, ptr %one
-  %tag.at = getelementptr i32, ptr %one, i64 1
-  %tag = load i32, ptr %tag.at
-  %objects.at = getelementptr i32, ptr %one, i64 2
-  %objects = load i32, ptr %objects.at
-  %count.at = getelementptr i32, ptr %one, i64 3
-  %count = load i32, ptr %count.at
-  %parts.at = getelementptr i8, ptr %one, i64 16
-  %parts = load ptr, ptr %parts.at
+  %tag = load i32, ptr %one[i32 1]
+  %objects = load i32, ptr %one[i32 2]
+  %count = load i32, ptr %one[i32 3]
+  %parts = load ptr, ptr %one[16]
   %bound = alloca [$names x i64]
   br label %look
 look:
   %i = phi i32 [ 0, %entry ], [ %i.next, %checked ]
   %held = phi i64 [ 0, %entry ], [ %held.more, %checked ]
-  %left = icmp ult i32 %i, %objects
-  br i1 %left, label %check, label %make
+  br ult i32 %i, %objects, label %check, label %make
 check:
   %word.at = getelementptr ptr, ptr %words, i32 %i
   %word = load ptr, ptr %word.at
   %part = getelementptr $part_type, ptr %parts, i32 %i
   %status = call i32 @relay_check(ptr %model, ptr %word, ptr %part, ptr %bound)
-  %fits = icmp eq i32 %status, 0
-  br i1 %fits, label %checked, label %drop
+  br eq i32 %status, 0, label %checked, label %drop
 checked:
   %is.object = call i1 @relay_is_object(ptr %word)
   %one.more = zext i1 %is.object to i64
@@ -125,8 +111,7 @@ checked:
   br label %look
 make:
   %object = call ptr @relay_new_object(ptr %model, i32 %kind, i32 %tag, i32 %objects, i32 %count)
-  %none = icmp eq ptr %object, null
-  br i1 %none, label %no.memory, label %fill
+  br eq ptr %object, null, label %no.memory, label %fill
 fill:
   %places = call ptr @relay_words_of(ptr %object, i32 %kind)
   %count.wide = zext i32 %count to i64
@@ -140,8 +125,7 @@ no.memory:
   br label %drop
 drop:                                    ; the fields are no longer the caller's in any case
   %d = phi i32 [ 0, %check ], [ 0, %no.memory ], [ %d.next, %drop.one ]
-  %drop.left = icmp ult i32 %d, %objects
-  br i1 %drop.left, label %drop.one, label %fail
+  br ult i32 %d, %objects, label %drop.one, label %fail
 drop.one:
   %dropped.at = getelementptr ptr, ptr %words, i32 %d
   %dropped = load ptr, ptr %dropped.at
@@ -151,9 +135,9 @@ drop.one:
 fail:
   ret ptr null
 }
-""")
+"""
 
-READING: Final = Template("""
+READING: Final = """
 ; The words of an object begin 8 bytes further on from kind to kind.
 define internal ptr @relay_words_of(ptr %object, i32 %kind) alwaysinline nounwind {
   %wide = zext i32 %kind to i64
@@ -168,8 +152,7 @@ entry:
   %object = call i1 @relay_is_object(ptr %value)
   br i1 %object, label %read, label %number
 read:
-  %tag.at = getelementptr i8, ptr %value, i64 $detail
-  %tag = load i32, ptr %tag.at
+  %tag = load i32, ptr %value[$detail]
   ret i32 %tag
 number:
   %word = ptrtoint ptr %value to i64
@@ -187,12 +170,9 @@ entry:
 look:
   %one = getelementptr $constructor_type, ptr @relay_constructors, i32 %number
   %kind = load i32, ptr %one
-  %wanted.at = getelementptr i32, ptr %one, i64 1
-  %wanted = load i32, ptr %wanted.at
-  %tag.at = getelementptr i8, ptr %value, i64 $detail
-  %tag = load i32, ptr %tag.at
-  %same = icmp eq i32 %tag, %wanted
-  br i1 %same, label %read, label %none
+  %wanted = load i32, ptr %one[i32 1]
+  %tag = load i32, ptr %value[$detail]
+  br eq i32 %tag, %wanted, label %read, label %none
 read:
   %words = call ptr @relay_words_of(ptr %value, i32 %kind)
   %at = getelementptr i64, ptr %words, i32 %word
@@ -203,8 +183,7 @@ none:
 }
 
 define i32 @${name}_rank(ptr %tensor) nounwind {
-  %rank.at = getelementptr i8, ptr %tensor, i64 $detail
-  %rank = load i32, ptr %rank.at
+  %rank = load i32, ptr %tensor[$detail]
   ret i32 %rank
 }
 
@@ -214,8 +193,7 @@ define ptr @${name}_sizes(ptr %tensor) nounwind {
 }
 
 define ptr @${name}_elements(ptr %tensor) nounwind {
-  %data.at = getelementptr i8, ptr %tensor, i64 $tensor_data
-  %data = load ptr, ptr %data.at
+  %data = load ptr, ptr %tensor[$tensor_data]
   ret ptr %data
 }
-""")
+"""
