@@ -147,6 +147,8 @@ def session_of(given: onnx.ModelProto) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # its plan takes names of dimensions for sizes, and fails where an empty tensor has the name
+    options.enable_mem_reuse = False
     # sums of products of bytes are exact, on a processor without VNNI too
     options.add_session_config_entry("session.x64quantprecision", "1")
     # weights stay as they are beside data that was quantized
