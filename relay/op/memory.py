@@ -16,26 +16,17 @@ import numpy as np
 
 from relay import tree
 from relay.errors import RelayError
-from relay.ir import dims
+from relay.ir import dims, types
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Tuple, TupleGetItem, const
-from relay.ir.types import (
-    UNIT,
-    GlobalTypeVar,
-    IncompleteType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-)
 from relay.nd import Device, NDArray, Storage
 from relay.op.annotation import device_name, require_cpu
 from relay.op.opdef import DType, FusionKind, define
 from relay.op.site import INTEGER, Site
 from relay.tree import Steps
 
-STORAGE: Final = TypeCall(GlobalTypeVar("Storage"), ())
+STORAGE: Final = types.TypeCall(types.GlobalTypeVar("Storage"), ())
 
 # --- storage -----------------------------------------------------------------------------------
 
@@ -56,7 +47,7 @@ def _require_integers(site: Site, index: int, rank: int) -> bool:
     return site.tensor(index, rank) is not None
 
 
-def _alloc_storage_type(site: Site) -> Type | None:
+def _alloc_storage_type(site: Site) -> types.Type | None:
     """A storage."""
     known = [_require_integers(site, index, rank) for index, rank in enumerate((0, 1, 0))]
     return STORAGE if all(known) else None
@@ -124,10 +115,10 @@ class AllocTensorAttrs(Attrs):
     assert_shape: tuple[int | None, ...] | None = None
 
 
-def _alloc_tensor_type(site: Site) -> Type | None:
+def _alloc_tensor_type(site: Site) -> types.Type | None:
     """A tensor of the known shape, or with a dynamic dimension for each element of shape."""
     storage = site.args[0]
-    if isinstance(storage, IncompleteType):
+    if isinstance(storage, types.IncompleteType):
         site.assign(0, STORAGE)
     elif storage != STORAGE:
         site.fail(f"{site.argument(0)} is no storage", str(STORAGE), str(storage))
@@ -148,7 +139,7 @@ def _alloc_tensor_type(site: Site) -> Type | None:
             str(shape),
         )
     dimensions: list[Dim] = [dims.ANY if extent is None else extent for extent in extents]
-    return TensorType(tuple(dimensions), site.attrs.dtype)
+    return types.TensorType(tuple(dimensions), site.attrs.dtype)
 
 
 def _alloc_tensor(
@@ -203,9 +194,9 @@ ALLOC_TENSOR = define(
 )
 
 
-def _kill_type(site: Site) -> Type | None:
+def _kill_type(site: Site) -> types.Type | None:
     """Anything in, nothing out."""
-    return UNIT
+    return types.UNIT
 
 
 def _kill(to_free: Any) -> tuple[()]:
@@ -228,30 +219,30 @@ kill = define(
 # --- flattening of tuples ----------------------------------------------------------------------
 
 
-def flatten_tuple_type(ty: Type) -> list[TensorType]:
+def flatten_tuple_type(ty: types.Type) -> list[types.TensorType]:
     """The tensor types in a type of tensors and tuples, from left to right."""
-    found: list[TensorType] = []
+    found: list[types.TensorType] = []
     pending = [ty]
     while pending:
         match pending.pop():
-            case TensorType() as tensor:
+            case types.TensorType() as tensor:
                 found.append(tensor)
-            case TupleType(fields=fields):
+            case types.TupleType(fields=fields):
                 pending.extend(reversed(fields))
             case other:
                 raise RelayError(f"only tensors and tuples can be flattened, found {other}")
     return found
 
 
-def from_tuple_type(ty: Type, expr: Expr) -> list[Expr]:
+def from_tuple_type(ty: types.Type, expr: Expr) -> list[Expr]:
     """The tensors in an expression of that type, from left to right."""
     found: list[Expr] = []
-    pending: list[tuple[Type, Expr]] = [(ty, expr)]
+    pending: list[tuple[types.Type, Expr]] = [(ty, expr)]
     while pending:
         match pending.pop():
-            case TensorType(), part:
+            case types.TensorType(), part:
                 found.append(part)
-            case TupleType(fields=fields), part:
+            case types.TupleType(fields=fields), part:
                 parts = [(field, TupleGetItem(part, i)) for i, field in enumerate(fields)]
                 pending.extend(reversed(parts))
             case other, _:
@@ -259,15 +250,15 @@ def from_tuple_type(ty: Type, expr: Expr) -> list[Expr]:
     return found
 
 
-def to_tuple_type(ty: Type, exprs: Sequence[Expr]) -> Expr:
+def to_tuple_type(ty: types.Type, exprs: Sequence[Expr]) -> Expr:
     """An expression of that type from its tensors, from left to right."""
     wanted = len(flatten_tuple_type(ty))
     if wanted != len(exprs):
         raise RelayError(f"{ty} is made of {wanted} tensors, found {len(exprs)}")
     rest = iter(exprs)
 
-    def build(ty: Type) -> Steps[Expr]:
-        if not isinstance(ty, TupleType):
+    def build(ty: types.Type) -> Steps[Expr]:
+        if not isinstance(ty, types.TupleType):
             return next(rest)
         fields = []
         for field in ty.fields:

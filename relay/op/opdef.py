@@ -30,19 +30,8 @@ import numpy as np
 from relay import te
 from relay.errors import OperatorError, RelayError
 from relay.immutable import frozen
+from relay.ir import expr as ir
 from relay.ir.attrs import Attrs, DictAttrs
-from relay.ir.expr import (
-    Call,
-    Expr,
-    Op,
-    Tuple,
-    add_op,
-    as_expr,
-    find_op,
-    get_op,
-    op_names,
-    remove_op,
-)
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
 from relay.op.attributes import DType
@@ -111,7 +100,7 @@ Selects = Callable[[Any, Sequence[TensorType]], Sequence[Selection]]
 
 
 @node
-class OpDef(Op):
+class OpDef(ir.Op):
     """The record of an operator. It is also the operator in a call, and a function building one."""
 
     doc: str = ""
@@ -147,21 +136,21 @@ class OpDef(Op):
     identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
     row_reductions: int = 0  # along `axis`, before another pass over the row that was reduced
     repeatable: bool = True  # whether it may be computed early, again or never
-    approximates: Op | None = None  # the exact operator that this one computes fast
+    approximates: ir.Op | None = None  # the exact operator that this one computes fast
     # the operator that this one computes on quantized tensors: after the arguments of that come the
     # scale and the zero point of each, then of the result
-    quantizes: Op | None = None
+    quantizes: ir.Op | None = None
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
-    def __call__(self, *args: Any, **keywords: Any) -> Call:
+    def __call__(self, *args: Any, **keywords: Any) -> ir.Call:
         """A call of this operator. What is given after the arguments are attributes, in order.
 
         A Python list or tuple of expressions is a tuple expression.
         """
         if not keywords and self.attrs is None and len(args) == len(self.arguments):
-            return Call(self, tuple(map(_argument, args)))
+            return ir.Call(self, tuple(map(_argument, args)))
         given = list(args) if self.variadic else list(args[: len(self.arguments)])
         attrs = dict(zip(self._attribute_names(), args[len(given) :], strict=False))
         if len(given) + len(attrs) < len(args):
@@ -172,7 +161,7 @@ class OpDef(Op):
             given.append(keywords.pop(name))
         if repeated := attrs.keys() & keywords.keys():
             raise RelayError(f"`{self.name}` was given `{min(repeated)}` twice")
-        return Call(self, tuple(map(_argument, given)), self.make_attrs(attrs | keywords))
+        return ir.Call(self, tuple(map(_argument, given)), self.make_attrs(attrs | keywords))
 
     @property
     def is_repeatable(self) -> bool:
@@ -270,8 +259,8 @@ class OpDef(Op):
         _change(self, support_level=level)
 
 
-def _argument(value: Any) -> Expr:
-    return Tuple(tuple(value)) if isinstance(value, list | tuple) else as_expr(value)
+def _argument(value: Any) -> ir.Expr:
+    return ir.Tuple(tuple(value)) if isinstance(value, list | tuple) else ir.as_expr(value)
 
 
 def _change(op: OpDef, **changes: Any) -> None:
@@ -360,7 +349,7 @@ def define(
         on_values=on_values,
         **facts,
     )
-    add_op(op)
+    ir.add_op(op)
     return op
 
 
@@ -379,7 +368,7 @@ def _quietly(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 def get(name: str) -> OpDef:
     """The operator of that name."""
-    op = get_op(name)
+    op = ir.get_op(name)
     if not isinstance(op, OpDef):
         raise OperatorError(f"`{name}` has no record")
     return op
@@ -387,13 +376,13 @@ def get(name: str) -> OpDef:
 
 def records() -> list[OpDef]:
     """The records of all operators, by name."""
-    return [op for name in op_names() if isinstance(op := find_op(name), OpDef)]
+    return [op for name in ir.op_names() if isinstance(op := ir.find_op(name), OpDef)]
 
 
 def register(name: str, describe: str = "") -> OpDef:
     """A new operator to be filled in step by step (`add_type_rel`, `set_num_inputs`, …)."""
     op = OpDef(name, doc=describe, relation=_identity)
-    add_op(op)
+    ir.add_op(op)
     return op
 
 
@@ -443,15 +432,15 @@ def temporary_operators() -> Iterator[None]:
     try:
         yield
     finally:
-        for name in set(op_names()) - known.keys():
-            remove_op(name)
+        for name in set(ir.op_names()) - known.keys():
+            ir.remove_op(name)
         for name, op in known.items():
             _change(op, **before[name])
             op.extras.clear()
             op.extras.update(extras[name])
 
 
-def free_attrs(op: Expr) -> bool:
+def free_attrs(op: ir.Expr) -> bool:
     """Whether calls of `op` carry attributes of free names (`DictAttrs`)."""
     return isinstance(op, OpDef) and op.attrs is None and "TAttrsTypeKey" in op.extras
 

@@ -9,20 +9,9 @@ import numpy as np
 
 from relay import dtypes
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value
-from relay.ir import dims
+from relay.ir import dims, types
 from relay.ir.dims import Symbol
 from relay.ir.module import IRModule
-from relay.ir.types import (
-    FuncType,
-    GlobalTypeVar,
-    RefType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-    TypeVar,
-    substitute,
-)
 from relay.nd import NDArray
 from relay.testing.generator.features import SMOOTH
 
@@ -36,25 +25,25 @@ def extents_of(module: IRModule, inputs: Sequence[Any]) -> dict[Symbol, int]:
     pending = [(p.type_annotation, v) for p, v in zip(module["main"].params, inputs, strict=True)]
     while pending:
         ty, value = pending.pop()
-        if isinstance(ty, TupleType):
+        if isinstance(ty, types.TupleType):
             pending.extend(zip(ty.fields, value, strict=True))
-        elif isinstance(ty, TensorType):
+        elif isinstance(ty, types.TensorType):
             for dim, extent in zip(ty.shape, np.shape(value), strict=True):
-                if isinstance(dim, TypeVar):
+                if isinstance(dim, types.TypeVar):
                     found[dim] = extent
     return found
 
 
 def assert_has_type(
-    value: Value, ty: Type, module: IRModule, extents: Mapping[Symbol, int] | None = None
+    value: Value, ty: types.Type, module: IRModule, extents: Mapping[Symbol, int] | None = None
 ) -> None:
     """The value has the type, with these values of named dimensions."""
     known = extents or {}
-    pending: list[tuple[Any, Type]] = [(value, ty)]
+    pending: list[tuple[Any, types.Type]] = [(value, ty)]
     while pending:
         part, expected = pending.pop()
         match expected:
-            case TensorType():
+            case types.TensorType():
                 assert isinstance(part, NDArray), f"{part!r} is no {expected}"
                 assert part.dtype == expected.dtype, f"{part!r} is no {expected}"
                 assert len(part.shape) == len(expected.shape), f"{part!r} is no {expected}"
@@ -63,20 +52,20 @@ def assert_has_type(
                     assert not isinstance(wanted, int) or wanted == extent, (
                         f"{part!r} is no {expected}"
                     )
-            case TupleType(fields=fields):
+            case types.TupleType(fields=fields):
                 assert isinstance(part, TupleValue), f"{part!r} is no {expected}"
                 pending.extend(zip(part.fields, fields, strict=True))
-            case RefType(value=held):
+            case types.RefType(value=held):
                 assert isinstance(part, RefValue), f"{part!r} is no {expected}"
                 pending.append((part.value, held))
-            case TypeCall(func=GlobalTypeVar() as func, args=args):
+            case types.TypeCall(func=types.GlobalTypeVar() as func, args=args):
                 assert isinstance(part, ConstructorValue), f"{part!r} is no {expected}"
                 definition = module[func]
                 assert part.constructor.belong_to == func, f"{part!r} is no {expected}"
                 bindings = dict(zip(definition.type_vars, args, strict=True))
-                inputs = (substitute(t, bindings) for t in part.constructor.inputs)
+                inputs = (types.substitute(t, bindings) for t in part.constructor.inputs)
                 pending.extend(zip(part.fields, inputs, strict=True))
-            case FuncType():
+            case types.FuncType():
                 data = NDArray | TupleValue | ConstructorValue | RefValue
                 assert not isinstance(part, data), f"{part!r} is no {expected}"
 

@@ -14,18 +14,10 @@ from math import gcd
 
 from relay import dtypes, te
 from relay.immutable import frozen
+from relay.op.building import views
 from relay.op.building.interpolation import FINEST, Method
 from relay.op.building.layouts import Layout
 from relay.op.building.scalars import wide
-from relay.op.building.views import (
-    Place,
-    View,
-    along,
-    extent_in,
-    fill,
-    shape_in,
-    unblocked_axes,
-)
 
 REAL = "float64"  # the type of positions
 
@@ -183,7 +175,7 @@ def as_dtype(value: te.Expr, dtype: str) -> te.Expr:
     return te.cast(value, dtype)
 
 
-Reader = Callable[[Place], te.Expr]
+Reader = Callable[[views.Place], te.Expr]
 
 
 @frozen
@@ -202,7 +194,7 @@ class Grid:
         letter: str,
         shape: Mapping[str, te.Expr],
         body: Callable[[te.Expr], tuple[te.Expr, ...]],
-    ) -> Callable[[Place], list[te.Expr]]:
+    ) -> Callable[[views.Place], list[te.Expr]]:
         """The results of `body` for the positions of an axis, stored in tensors; its elements by
         the position in the result."""
         keys = ("N", letter) if self.per_image else (letter,)
@@ -212,7 +204,7 @@ class Grid:
             "places",
         )
 
-        def read(place: Place) -> list[te.Expr]:
+        def read(place: views.Place) -> list[te.Expr]:
             where = tuple(place[key].whole for key in keys)
             return [tensor[where] for tensor in tensors]
 
@@ -223,25 +215,25 @@ def resampled(
     grid: Grid, out: te.Spec, layout: Layout, method: Method, beyond: te.Expr | None = None
 ) -> te.Tensor:
     """Data interpolated at the positions of a grid; `beyond` outside of data, if given."""
-    shape = {letter: extent_in(layout, out.shape, letter) for letter in layout.letters}
+    shape = {letter: views.extent_in(layout, out.shape, letter) for letter in layout.letters}
     if method.name == "nearest_neighbor":
         read = _nearest(grid, shape, method.rounding)
     else:
         read = _weighted(grid, shape, layout, method)
     outside = [] if beyond is None else [_outside(grid, letter, shape) for letter in grid.places]
 
-    def element(place: Place) -> te.Expr:
+    def element(place: views.Place) -> te.Expr:
         value = as_dtype(read(place), out.dtype)
         if beyond is None:
             return value
         return te.select(te.some(*(found(place)[0] for found in outside)), beyond, value)
 
-    return fill(out.shape, layout, element, "resampled")
+    return views.fill(out.shape, layout, element, "resampled")
 
 
 def _outside(
     grid: Grid, letter: str, shape: Mapping[str, te.Expr]
-) -> Callable[[Place], list[te.Expr]]:
+) -> Callable[[views.Place], list[te.Expr]]:
     last = real(grid.extents[letter] - 1)
     return grid.table(letter, shape, lambda place: (te.some(place < 0, place > last),))
 
@@ -261,9 +253,10 @@ def _nearest(grid: Grid, shape: Mapping[str, te.Expr], rounding: str) -> Reader:
 
     indices = {letter: index_along(letter) for letter in grid.places}
 
-    def read(place: Place) -> te.Expr:
+    def read(place: views.Place) -> te.Expr:
         source = {
-            letter: along(index(place), grid.extents[letter]) for letter, index in indices.items()
+            letter: views.along(index(place), grid.extents[letter])
+            for letter, index in indices.items()
         }
         return grid.read({**place, **source})
 
@@ -281,19 +274,21 @@ def _lie_inside(positions: Iterable[te.Expr], extent: te.Expr) -> bool:
 def _weighted(grid: Grid, shape: Mapping[str, te.Expr], layout: Layout, method: Method) -> Reader:
     """Interpolate one axis after the other, all but the last into tensors."""
     read, dtype = grid.read, floats(grid.dtype)
-    whole = unblocked_axes(layout, "".join(grid.places))
+    whole = views.unblocked_axes(layout, "".join(grid.places))
     done: dict[str, te.Expr] = {}
     for letter in grid.places:
         read = _weighted_along(grid, read, letter, shape, method, dtype)
         done[letter] = shape[letter]
         if len(done) < len(grid.places):
             extents = {**shape, **grid.extents, **done}
-            stage = View(fill(shape_in(whole, extents), whole, read, f"along_{letter}"), whole)
+            stage = views.View(
+                views.fill(views.shape_in(whole, extents), whole, read, f"along_{letter}"), whole
+            )
             read = _reader(stage)
     return read
 
 
-def _reader(data: View) -> Reader:
+def _reader(data: views.View) -> Reader:
     return lambda place: data.at(**place)
 
 
@@ -313,11 +308,11 @@ def _weighted_along(
 
     table = grid.table(letter, shape, body)
 
-    def element(place: Place) -> te.Expr:
+    def element(place: views.Place) -> te.Expr:
         both = table(place)
         count = len(both) // 2
         terms = [
-            te.cast(read({**place, letter: along(at, extent)}), dtype) * weight
+            te.cast(read({**place, letter: views.along(at, extent)}), dtype) * weight
             for at, weight in zip(both[:count], both[count:], strict=True)
         ]
         return reduce(operator.add, terms)

@@ -18,24 +18,11 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
-from relay.op.building import scalars
+from relay.op.building import scalars, window
 from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, read_layout, require_layout, unblocked_shape
 from relay.op.building.numerics import widened
-from relay.op.building.window import (
-    WindowAttrs,
-    require_padding,
-    require_sizes,
-    window_counts,
-)
-from relay.op.conv.bitpack import (
-    DEFAULT_WORD,
-    require_bits,
-    require_word,
-    unpacked,
-    unpacked_compute,
-    word_width,
-)
+from relay.op.conv import bitpack
 from relay.op.conv.conv import convolve, data_shape
 from relay.op.conv.conv_compute import convolution
 from relay.op.linalg.matmul import dense_compute, multiplied
@@ -67,7 +54,7 @@ def _counted_compute(
 
 
 @attrs
-class BitserialConv2DAttrs(WindowAttrs):
+class BitserialConv2DAttrs(window.WindowAttrs):
     """strides: the distance between windows
     padding: zeros around data; for each axis, or before and then after each
     kernel_size: the extents of the window
@@ -108,7 +95,7 @@ def _product_dtype(site: Site, dtype: str, wanted: str | None) -> str:
 
 def _require_packed(site: Site, weight: TensorType, axis: int) -> None:
     """Check the element type and the number of bits of a packed weight."""
-    word = site.attrs.pack_dtype or DEFAULT_WORD
+    word = site.attrs.pack_dtype or bitpack.DEFAULT_WORD
     site.require(
         weight.dtype == word, "packed weights have the wrong element type", word, str(weight)
     )
@@ -119,11 +106,11 @@ def _bitserial_conv2d_type(site: Site) -> Type | None:
     """(n, c, h, w) * (o, c, h, w), or (o, words of c, h, w, bits), -> (n, o, windows…)"""
     known = site.attrs
     for name in ("strides", "kernel_size"):
-        require_sizes(site, name, 1)
-    require_padding(site, known.padding, 2)
-    require_bits(site, "activation_bits")
-    require_bits(site, "weight_bits")
-    require_word(site, "pack_dtype", known.pack_dtype)
+        window.require_sizes(site, name, 1)
+    window.require_padding(site, known.padding, 2)
+    bitpack.require_bits(site, "activation_bits")
+    bitpack.require_bits(site, "weight_bits")
+    bitpack.require_word(site, "pack_dtype", known.pack_dtype)
     site.require_elements(0, INTEGER)
     site.require_elements(1, INTEGER)
     shape, data, weight = data_shape(site, "HW"), site.tensor(0), site.tensor(1)
@@ -142,7 +129,7 @@ def _bitserial_conv2d_type(site: Site) -> Type | None:
             "a layout of whole axes",
             f'kernel_layout = "{known.kernel_layout}"',
         )
-        each = dims.multiply(words, word_width(known.pack_dtype))
+        each = dims.multiply(words, bitpack.word_width(known.pack_dtype))
     else:
         whole = unblocked_shape(site, 1, kernel_layout, "OIHW")
         assert whole is not None
@@ -152,7 +139,7 @@ def _bitserial_conv2d_type(site: Site) -> Type | None:
         outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
     for found, wanted in zip(sizes, known.kernel_size, strict=True):
         site.require_equal(found, wanted, "extents of weight and `kernel_size`")
-    positions = window_counts(site, extents, known.kernel_size)
+    positions = window.window_counts(site, extents, known.kernel_size)
     data_layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
     result = blocked_shape(site, (batch, outputs, *positions), "NCHW", data_layout)
     return TensorType(result, _product_dtype(site, data.dtype, known.out_dtype))
@@ -173,7 +160,7 @@ def _bitserial_conv2d(
 ) -> Any:
     """The convolution of the unpacked values."""
     if weight.ndim > len(read_layout(kernel_layout).axes):
-        numbers = unpacked(weight, kernel_layout.index("I"), weight.ndim - 1)
+        numbers = bitpack.unpacked(weight, kernel_layout.index("I"), weight.ndim - 1)
     else:
         numbers = weight
     return convolve(
@@ -205,7 +192,7 @@ def _bitserial_conv2d_compute(
 ) -> te.Tensor:
     """The convolution of the unpacked values."""
     if weight.rank > len(read_layout(kernel_layout).axes):
-        weight = unpacked_compute(
+        weight = bitpack.unpacked_compute(
             weight, weight_bits, kernel_layout.index("I"), weight.rank - 1, "int64"
         )
     return convolution(
@@ -301,9 +288,9 @@ class BitserialDenseAttrs(Attrs):
 def _bitserial_dense_type(site: Site) -> Type | None:
     """(…, k) x (units, k), or (units, bits, words of k), -> (…, units)"""
     known = site.attrs
-    require_bits(site, "data_bits")
-    require_bits(site, "weight_bits")
-    require_word(site, "pack_dtype", known.pack_dtype)
+    bitpack.require_bits(site, "data_bits")
+    bitpack.require_bits(site, "weight_bits")
+    bitpack.require_word(site, "pack_dtype", known.pack_dtype)
     site.require_elements(0, INTEGER)
     site.require_elements(1, INTEGER)
     site.require_rank(0, at_least=1)
@@ -312,7 +299,7 @@ def _bitserial_dense_type(site: Site) -> Type | None:
         return None
     if len(weight.shape) == 3:
         _require_packed(site, weight, 1)
-        depth = dims.multiply(weight.shape[2], word_width(known.pack_dtype))
+        depth = dims.multiply(weight.shape[2], bitpack.word_width(known.pack_dtype))
     else:
         site.tensor(1, rank=2)
         depth = weight.shape[1]
@@ -335,7 +322,7 @@ def _bitserial_dense(
     unipolar: bool,
 ) -> Any:
     """The matrix product of the unpacked values."""
-    numbers = unpacked(weight, pack_axis=2, bit_axis=1) if weight.ndim == 3 else weight
+    numbers = bitpack.unpacked(weight, pack_axis=2, bit_axis=1) if weight.ndim == 3 else weight
     return multiplied(
         lambda x, w: np.matmul(x, w.T),
         _counted(data, data_bits),
@@ -354,7 +341,7 @@ def _bitserial_dense_compute(
     **_: Any,
 ) -> te.Tensor:
     if weight.rank == 3:
-        weight = unpacked_compute(weight, weight_bits, 2, 1, "int64")
+        weight = bitpack.unpacked_compute(weight, weight_bits, 2, 1, "int64")
     return dense_compute(
         _counted_compute(data, data_bits, out.dtype),
         _counted_compute(weight, weight_bits, out.dtype, unipolar),

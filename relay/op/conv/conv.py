@@ -16,6 +16,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.building import window
 from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.layouts import (
     blocked,
@@ -24,14 +25,6 @@ from relay.op.building.layouts import (
     spatial_axes,
     unblocked,
     unblocked_shape,
-)
-from relay.op.building.window import (
-    WindowAttrs,
-    pad_pairs,
-    require_padding,
-    require_sizes,
-    window_counts,
-    windows,
 )
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision, Trait
@@ -43,7 +36,7 @@ from relay.op.site import Relation, Site
 
 
 @attrs
-class KernelAttrs(WindowAttrs):
+class KernelAttrs(window.WindowAttrs):
     """strides: the distance between windows
     padding: zeros around data; for each axis, or before and then after each
     dilation: the distance between the elements of a window
@@ -132,7 +125,7 @@ def convolution_type(spatial: str) -> Relation:
         if kernel is None:
             return None
         outputs, sizes = kernel
-        return convolved(site, spatial, batch, outputs, window_counts(site, extents, sizes))
+        return convolved(site, spatial, batch, outputs, window.window_counts(site, extents, sizes))
 
     return relation
 
@@ -142,11 +135,11 @@ conv2d_type = convolution_type("HW")
 
 def require_steps(site: Site) -> None:
     """Check strides, dilation, padding, groups and kernel_size."""
-    require_sizes(site, "strides", 1)
-    require_sizes(site, "dilation", 1)
-    require_padding(site, site.attrs.padding, site.attrs.axes)
+    window.require_sizes(site, "strides", 1)
+    window.require_sizes(site, "dilation", 1)
+    window.require_padding(site, site.attrs.padding, site.attrs.axes)
     if site.attrs.kernel_size is not None:
-        require_sizes(site, "kernel_size", 1)
+        window.require_sizes(site, "kernel_size", 1)
     groups = site.attrs.groups
     site.require(groups > 0, "`groups` is not positive", "1 or more", f"groups = {groups}")
 
@@ -296,7 +289,7 @@ def columns(
     """im2col: for each group of data (n, c, x…) a row per channel and window element and a column
     per image and window; and the number of windows on each axis."""
     count = len(sizes)
-    view = windows(data, sizes, strides, dilation, pad_pairs(padding, count), fill=0)
+    view = window.windows(data, sizes, strides, dilation, window.pad_pairs(padding, count), fill=0)
     batch, channels, *positions = view.shape[: 2 + count]
     grouped = view.reshape(batch, groups, channels // groups, *view.shape[2:])
     order = (1, 2, *range(3 + count, 3 + 2 * count), 0, *range(3, 3 + count))

@@ -23,26 +23,10 @@ from typing import Any
 
 from relay import te
 from relay.immutable import frozen
+from relay.op.building import views
 from relay.op.building.contraction import converted, product
 from relay.op.building.layouts import Layout, read_layout, spatial_axes
 from relay.op.building.scalars import wide
-from relay.op.building.views import (
-    Digits,
-    Place,
-    View,
-    along,
-    common_blocks,
-    extent_in,
-    fill,
-    indices_in,
-    laid_out,
-    padded,
-    running,
-    shape_in,
-    unblocked_axes,
-    view,
-    with_axis_before,
-)
 from relay.op.building.window import pad_pairs
 
 BLOCKS = (16, 8, 4)  # of channels, widest vectors first
@@ -52,14 +36,14 @@ BLOCKS = (16, 8, 4)  # of channels, widest vectors first
 class Output:
     """An output channel: its group, its index in the group, and its index in all."""
 
-    group: Digits
-    place: Digits
-    whole: Digits
+    group: views.Digits
+    place: views.Digits
+    whole: views.Digits
 
 
 Taps = Mapping[str, te.Expr]  # a position in the window
 # The element of data in the window of a place of the result, in an input channel.
-Window = Callable[[Place, Digits, Taps], te.Expr]
+Window = Callable[[views.Place, views.Digits, Taps], te.Expr]
 
 
 @frozen
@@ -68,7 +52,7 @@ class Filter:
     the window; the number and the blocks of input channels of a group; the extents of the
     window."""
 
-    at: Callable[[Output, Digits, Taps], te.Expr]
+    at: Callable[[Output, views.Digits, Taps], te.Expr]
     inputs: te.Expr
     blocks: Sequence[int]
     window: Mapping[str, te.Expr]
@@ -90,7 +74,10 @@ def convolution(
     """The convolution of data with weight."""
     spatial = spatial_axes(data_layout)
     pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
-    images, kernel = padded(view(data, data_layout), pads), view(weight, kernel_layout)
+    images, kernel = (
+        views.padded(views.view(data, data_layout), pads),
+        views.view(weight, kernel_layout),
+    )
     is_depthwise = _is_depthwise(kernel, images, groups)
     if not isinstance(is_depthwise, te.Const):
         taps = _either_kernel(is_depthwise, kernel, spatial)
@@ -102,17 +89,17 @@ def convolution(
     return contract(windows(images, strides, dilation), taps, out, layout, groups)
 
 
-def plain_kernel(kernel: View, spatial: str, blocks: Sequence[int] = ()) -> Filter:
+def plain_kernel(kernel: views.View, spatial: str, blocks: Sequence[int] = ()) -> Filter:
     """A weight (O, I / groups, window), for data with these blocks of channels."""
     return Filter(
         lambda output, each, taps: kernel.at(O=output.whole, I=each, **taps),
         kernel.extent("I"),
-        common_blocks(blocks, kernel.layout.blocks("I")),
+        views.common_blocks(blocks, kernel.layout.blocks("I")),
         {letter: kernel.extent(letter) for letter in spatial},
     )
 
 
-def _depthwise_kernel(kernel: View, spatial: str) -> Filter:
+def _depthwise_kernel(kernel: views.View, spatial: str) -> Filter:
     """A weight (channels, multiplier, …)."""
     return Filter(
         lambda output, _, taps: kernel.at(O=output.group, I=output.place, **taps),
@@ -122,10 +109,10 @@ def _depthwise_kernel(kernel: View, spatial: str) -> Filter:
     )
 
 
-def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Filter:
+def _either_kernel(is_depthwise: te.Expr, kernel: views.View, spatial: str) -> Filter:
     """A weight that is depthwise or not, depending on dynamic dimensions."""
 
-    def at(output: Output, each: Digits, taps: Taps) -> te.Expr:
+    def at(output: Output, each: views.Digits, taps: Taps) -> te.Expr:
         row = te.select(is_depthwise, output.group.whole, output.whole.whole)
         column = te.select(is_depthwise, output.place.whole, each.whole)
         return kernel.at(O=row, I=column, **taps)
@@ -134,7 +121,7 @@ def _either_kernel(is_depthwise: te.Expr, kernel: View, spatial: str) -> Filter:
     return Filter(at, inputs, (), {letter: kernel.extent(letter) for letter in spatial})
 
 
-def _is_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
+def _is_depthwise(kernel: views.View, images: views.View, groups: int) -> te.Expr:
     """Whether a weight is (channels, multiplier, …), with a group per input channel."""
     if groups == 1:
         return te.const(False, "bool")
@@ -145,10 +132,10 @@ def _is_depthwise(kernel: View, images: View, groups: int) -> te.Expr:
     )
 
 
-def windows(data: View, strides: Sequence[int], dilation: Sequence[int]) -> Window:
+def windows(data: views.View, strides: Sequence[int], dilation: Sequence[int]) -> Window:
     """The windows of padded data."""
 
-    def element(place: Place, channel: Digits, taps: Taps) -> te.Expr:
+    def element(place: views.Place, channel: views.Digits, taps: Taps) -> te.Expr:
         inside = {
             letter: place[letter].whole * stride + tap * step
             for (letter, tap), stride, step in zip(taps.items(), strides, dilation, strict=True)
@@ -173,7 +160,7 @@ def transposed_convolution(
 ) -> te.Tensor:
     """Data with its elements `strides` apart, convolved with the flipped window."""
     spatial = spatial_axes(data_layout)
-    images, kernel = view(data, data_layout), view(weight, kernel_layout)
+    images, kernel = views.view(data, data_layout), views.view(weight, kernel_layout)
     layout = read_layout(out_layout or data_layout)
     if max(strides) > 1 and max(dilation) == 1:
         cuts = [before for before, _ in pad_pairs(padding, len(spatial))]
@@ -184,26 +171,26 @@ def transposed_convolution(
         letter: (window[letter] - 1) * step for letter, step in zip(spatial, dilation, strict=True)
     }
     pads = pad_pairs(padding, len(spatial))
-    spread = laid_out(
+    spread = views.laid_out(
         images,
-        {letter: extent_in(layout, out.shape, letter) + reach[letter] for letter in spatial},
+        {letter: views.extent_in(layout, out.shape, letter) + reach[letter] for letter in spatial},
         {letter: reach[letter] - cut for letter, (cut, _) in zip(spatial, pads, strict=True)},
         dict(zip(spatial, strides, strict=True)),
     )
 
-    def turned(output: Output, each: Digits, taps: Taps) -> te.Expr:
+    def turned(output: Output, each: views.Digits, taps: Taps) -> te.Expr:
         places = {letter: window[letter] - 1 - tap for letter, tap in taps.items()}
         return kernel.at(I=output.group.then(each), O=output.place, **places)
 
-    blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
+    blocks = views.common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
     every = windows(spread, (1,) * len(spatial), dilation)
     taps = Filter(turned, kernel.extent("I") // groups, blocks, window)
     return contract(every, taps, out, layout, groups)
 
 
 def _by_phases(
-    images: View,
-    kernel: View,
+    images: views.View,
+    kernel: views.View,
     out: te.Spec,
     layout: Layout,
     steps: Mapping[str, tuple[int, int]],
@@ -211,7 +198,7 @@ def _by_phases(
 ) -> te.Tensor:
     """A transposed convolution as a convolution with a channel for each output channel and phase.
     `steps`: the stride of each axis, and what is cropped before it."""
-    extents = {letter: extent_in(layout, out.shape, letter) for letter in layout.letters}
+    extents = {letter: views.extent_in(layout, out.shape, letter) for letter in layout.letters}
     each = extents["C"] // groups
     phases = prod(stride for stride, _ in steps.values())
     taps, grid, starts = {}, {}, {}
@@ -219,9 +206,9 @@ def _by_phases(
         taps[letter] = (kernel.extent(letter) + (stride - 1)) // stride
         grid[letter] = (extents[letter] + (cut % stride + stride - 1)) // stride
         starts[letter] = taps[letter] - (1 + cut // stride)
-    spread = laid_out(images, {one: grid[one] + (taps[one] - 1) for one in steps}, starts)
+    spread = views.laid_out(images, {one: grid[one] + (taps[one] - 1) for one in steps}, starts)
 
-    def turned(output: Output, inputs: Digits, window: Taps) -> te.Expr:
+    def turned(output: Output, inputs: views.Digits, window: Taps) -> te.Expr:
         phase, channel = output.place.divided(each)
         number, places, inside = phase.whole, {}, []
         for letter, (stride, _) in reversed(list(steps.items())):
@@ -233,23 +220,23 @@ def _by_phases(
         return te.select(te.every(*inside), value, 0) if inside else value
 
     stage = _phase_layout(layout, "".join(steps), each)
-    shape = shape_in(stage, {**extents, **grid, "C": extents["C"] * phases})
-    blocks = common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
+    shape = views.shape_in(stage, {**extents, **grid, "C": extents["C"] * phases})
+    blocks = views.common_blocks(images.layout.blocks("C"), kernel.layout.blocks("I"))
     every = windows(spread, (1,) * len(steps), (1,) * len(steps))
     window = Filter(turned, kernel.extent("I") // groups, blocks, taps)
     sums = contract(every, window, te.Spec(shape, out.dtype), stage, groups)
 
-    def element(place: Place) -> te.Expr:
-        group, channel = place["C"].divided(each) if groups > 1 else (Digits(), place["C"])
+    def element(place: views.Place) -> te.Expr:
+        group, channel = place["C"].divided(each) if groups > 1 else (views.Digits(), place["C"])
         where, number = {"N": place["N"]}, te.index(0)
         for letter, (stride, cut) in steps.items():
             position = place[letter].whole + cut % stride
-            where[letter] = along(position // stride, grid[letter])
+            where[letter] = views.along(position // stride, grid[letter])
             number = number * stride + position % stride
-        where["C"] = group.then(along(number, phases)).then(channel)
-        return sums[indices_in(stage, where)]
+        where["C"] = group.then(views.along(number, phases)).then(channel)
+        return sums[views.indices_in(stage, where)]
 
-    return fill(out.shape, layout, element, "result")
+    return views.fill(out.shape, layout, element, "result")
 
 
 def _phase_layout(layout: Layout, spatial: str, each: te.Expr) -> Layout:
@@ -267,43 +254,45 @@ def contract(
 ) -> te.Tensor:
     """The contraction of windows with a weight."""
     total = wide(out.dtype)
-    each = extent_in(layout, out.shape, "C") // groups
+    each = views.extent_in(layout, out.shape, "C") // groups
     is_depthwise = groups > 1 and kernel.inputs == te.index(1)
     stage, shape = layout, out.shape
     if groups > 1 and not is_depthwise:
         stage, shape = with_groups(layout, out.shape, "C", groups)
-    inputs = Digits()
+    inputs = views.Digits()
     channels: tuple[te.Axis, ...] = ()
     if not is_depthwise:
         # a group may have part of a block
         whole = groups == 1 or isinstance(kernel.inputs, te.Const)
-        inputs, channels = running(kernel.inputs, kernel.blocks if whole else (), "c")
+        inputs, channels = views.running(kernel.inputs, kernel.blocks if whole else (), "c")
     taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
 
-    def output(place: Place) -> Output:
+    def output(place: views.Place) -> Output:
         if "G" in place:
             return Output(place["G"], place["C"], place["G"].then(place["C"]))
         if is_depthwise:
             return Output(*place["C"].divided(each), place["C"])
-        return Output(Digits(), place["C"], place["C"])
+        return Output(views.Digits(), place["C"], place["C"])
 
-    def element(place: Place) -> te.Expr:
+    def element(place: views.Place) -> te.Expr:
         channel = output(place)
         factors = window(place, channel.group.then(inputs), taps), kernel.at(channel, inputs, taps)
         return te.sum(product(factors, total), (*channels, *taps.values()))
 
-    return joined(fill(shape, stage, element, "conv"), stage, out, layout, "C", each)
+    return joined(views.fill(shape, stage, element, "conv"), stage, out, layout, "C", each)
 
 
 def with_groups(
     layout: Layout, shape: Sequence[te.Expr], letter: str, groups: int
 ) -> tuple[Layout, tuple[te.Expr, ...]]:
     """The layout and shape with an axis G of groups before an axis of channels."""
-    extents = {name: extent_in(layout, shape, name) for name in layout.letters}
+    extents = {name: views.extent_in(layout, shape, name) for name in layout.letters}
     each = extents[letter] // groups
     are_even = te.equal(each % prod(layout.blocks(letter)), 0) == te.const(True, "bool")
-    stage = with_axis_before(layout if are_even else unblocked_axes(layout, letter), letter, "G")
-    return stage, shape_in(stage, extents | {letter: each, "G": te.index(groups)})
+    stage = views.with_axis_before(
+        layout if are_even else views.unblocked_axes(layout, letter), letter, "G"
+    )
+    return stage, views.shape_in(stage, extents | {letter: each, "G": te.index(groups)})
 
 
 def joined(
@@ -313,9 +302,9 @@ def joined(
     if stage == layout:
         return converted(sums, out.dtype)
 
-    def element(place: Place) -> te.Expr:
+    def element(place: views.Place) -> te.Expr:
         group, inside = place[letter].divided(each)
         where = {**place, "G": group, letter: inside}
-        return te.cast(sums[indices_in(stage, where)], out.dtype)
+        return te.cast(sums[views.indices_in(stage, where)], out.dtype)
 
-    return fill(out.shape, layout, element, "result")
+    return views.fill(out.shape, layout, element, "result")

@@ -23,14 +23,7 @@ from relay.op.building import elements
 from relay.op.building.layouts import read_layout
 from relay.op.building.views import view
 from relay.op.building.window import window_counts
-from relay.op.conv.conv import (
-    Conv2DAttrs,
-    convolve,
-    convolved,
-    data_shape,
-    require_groups,
-    require_steps,
-)
+from relay.op.conv import conv
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision
 from relay.op.opdef import FusionKind, Tensor, define, sample
@@ -112,7 +105,7 @@ contrib_conv2d_gemm_weight_transform = define(
 
 
 @attrs
-class GemmConv2DAttrs(Conv2DAttrs):
+class GemmConv2DAttrs(conv.Conv2DAttrs):
     """channels: the number of output channels, which a tiled weight does not determine
     kernel_size: the extents of the window, which a tiled weight does not determine
     kernel_layout: the order of the axes of the weight before its transform; not used
@@ -122,26 +115,26 @@ class GemmConv2DAttrs(Conv2DAttrs):
 def _gemm_type(site: Site) -> Type | None:
     """A convolution; the number of tiles of the weight must fit."""
     known = site.attrs
-    require_steps(site)
+    conv.require_steps(site)
     site.require(
         known.channels is not None and known.kernel_size is not None,
         "`channels` or `kernel_size` is missing",
         "both, which a weight in tiles does not show",
         f"channels = {known.channels}, kernel_size = {known.kernel_size}",
     )
-    shape, weight = data_shape(site, "HW"), site.tensor(1, rank=4)
+    shape, weight = conv.data_shape(site, "HW"), site.tensor(1, rank=4)
     if shape is None or weight is None:
         return None
     batch, inputs, *extents = shape
-    require_groups(site, inputs, "input")
-    require_groups(site, known.channels, "output")
+    conv.require_groups(site, inputs, "input")
+    conv.require_groups(site, known.channels, "output")
     depth = dims.multiply(dims.floor_divide(inputs, known.groups), prod(known.kernel_size))
     across, down, columns, rows = weight.shape
     site.require(columns != 0 and rows != 0, "tiles are empty", "1 or more", str(weight))
     site.require_equal(across, _tiles(known.channels, columns), "tiles of output channels")
     site.require_equal(down, _tiles(depth, rows), "tiles of the products of a channel")
     positions = window_counts(site, extents, known.kernel_size)
-    return convolved(site, "HW", batch, known.channels, positions)
+    return conv.convolved(site, "HW", batch, known.channels, positions)
 
 
 def _gemm(
@@ -160,7 +153,7 @@ def _gemm(
     across, down, columns, rows = weight.shape
     matrix = weight.transpose(1, 3, 0, 2).reshape(down * rows, across * columns)
     whole = matrix[: prod(kernel_size) * inputs, :channels]
-    return convolve(
+    return conv.convolve(
         data,
         whole.reshape(*kernel_size, inputs, channels),
         groups=groups,

@@ -11,15 +11,8 @@ from relay import te
 from relay.ir import dims
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.contraction import product
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    read_layout,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.scalars import wide
 from relay.op.building.views import Digits, Place, fill, padded, view
 from relay.op.building.window import Sizes, pad_pairs, window_counts
@@ -42,9 +35,9 @@ def _backward_weight_type(site: Site) -> Type | None:
         "kernel_size = None",
     )
     data, grad_layout = data_shape(site, "HW", index=1), known.out_layout or known.data_layout
-    known_layout = require_layout(site, "out_layout", grad_layout, "NCHW")
-    kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
-    grad = unblocked_shape(site, 0, known_layout, "NCHW")
+    known_layout = layouts.require_layout(site, "out_layout", grad_layout, "NCHW")
+    kernel_layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
+    grad = layouts.unblocked_shape(site, 0, known_layout, "NCHW")
     values = site.tensor(1)
     if data is None or values is None:
         return None
@@ -54,7 +47,7 @@ def _backward_weight_type(site: Site) -> Type | None:
         if known.channels is None:
             return None
         shape = (batch, known.channels, *positions)
-        grad_shape = blocked_shape(site, shape, "NCHW", known_layout)
+        grad_shape = layouts.blocked_shape(site, shape, "NCHW", known_layout)
         site.assign(0, TensorType(grad_shape, values.dtype))
         outputs = known.channels
     else:
@@ -68,7 +61,7 @@ def _backward_weight_type(site: Site) -> Type | None:
     require_groups(site, outputs, "output")
     weight = (outputs, dims.floor_divide(inputs, known.groups), *known.kernel_size)
     dtype = product_dtype(site, values, site.tensor(0))
-    return TensorType(blocked_shape(site, weight, "OIHW", kernel_layout), dtype)
+    return TensorType(layouts.blocked_shape(site, weight, "OIHW", kernel_layout), dtype)
 
 
 def _backward_weight(
@@ -86,13 +79,13 @@ def _backward_weight(
     **_: Any,
 ) -> Any:
     """One matrix product per group, of the gradient with the columns of the convolution."""
-    x = unblocked(data, data_layout, "NCHW")
-    g = unblocked(grad, out_layout or data_layout, "NCHW").swapaxes(0, 1)
+    x = layouts.unblocked(data, data_layout, "NCHW")
+    g = layouts.unblocked(grad, out_layout or data_layout, "NCHW").swapaxes(0, 1)
     right, _positions = columns(x, kernel_size, strides, padding, dilation, groups)
     left = g.reshape(groups, g.shape[0] // groups, right.shape[2])
     result = multiplied(np.matmul, left, right.swapaxes(1, 2), out_dtype or data.dtype.name)
     result = result.reshape(g.shape[0], x.shape[1] // groups, *kernel_size)
-    return blocked(result, "OIHW", kernel_layout)
+    return layouts.blocked(result, "OIHW", kernel_layout)
 
 
 def _backward_weight_compute(
@@ -110,7 +103,7 @@ def _backward_weight_compute(
 ) -> te.Tensor:
     """The sum over images and windows of window elements times the gradient."""
     images = padded(view(data, data_layout), dict(zip("HW", pad_pairs(padding, 2), strict=True)))
-    slopes, layout = view(grad, out_layout or data_layout), read_layout(kernel_layout)
+    slopes, layout = view(grad, out_layout or data_layout), layouts.read_layout(kernel_layout)
     outputs = slopes.extent("C") // groups
     axes = {letter: te.axis(slopes.extent(letter), f"r{letter.lower()}") for letter in "NHW"}
     stage, shape = layout, out.shape

@@ -15,25 +15,10 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.layout_rules import CONVOLUTION
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    spatial_axes,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.window import overlapped, pad_pairs, require_sizes
-from relay.op.conv.conv import (
-    Kernel,
-    KernelAttrs,
-    checked_kernel,
-    convolved,
-    data_shape,
-    require_groups,
-    require_steps,
-)
+from relay.op.conv import conv
 from relay.op.conv.conv_compute import transposed_convolution
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied
@@ -44,7 +29,7 @@ from relay.op.site import Relation, Site
 
 
 @attrs
-class ConvTransposeAttrs(KernelAttrs):
+class ConvTransposeAttrs(conv.KernelAttrs):
     """strides: the distance between the windows of adjacent elements
     padding: what is cropped from the result; for each axis, or before and then after each
     channels: the number of output channels; with kernel_size it determines the type of weight
@@ -106,39 +91,39 @@ def transposed_type(spatial: str) -> Relation:
     """(n, c, x…) * (c, o / groups, k…) -> (n, o, extents…), for the spatial axes named."""
 
     def relation(site: Site) -> Type | None:
-        require_steps(site)
+        conv.require_steps(site)
         require_sizes(site, "output_padding", 0)
-        data = data_shape(site, spatial)
+        data = conv.data_shape(site, spatial)
         if data is None:
             return None
         batch, inputs, *positions = data
-        require_groups(site, inputs, "input")
+        conv.require_groups(site, inputs, "input")
         kernel = _kernel(site, inputs, spatial)
         if kernel is None:
             return None
         outputs, sizes = kernel
-        return convolved(site, spatial, batch, outputs, _extents(site, positions, sizes))
+        return conv.convolved(site, spatial, batch, outputs, _extents(site, positions, sizes))
 
     return relation
 
 
-def _kernel(site: Site, inputs: Dim, spatial: str) -> Kernel | None:
+def _kernel(site: Site, inputs: Dim, spatial: str) -> conv.Kernel | None:
     """The kernel of the weight; the attributes determine the type of an unknown weight."""
     known = site.attrs
     letters = "IO" + spatial
-    layout = require_layout(site, "kernel_layout", known.kernel_layout, letters)
-    weight = unblocked_shape(site, 1, layout, letters)
+    layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, letters)
+    weight = layouts.unblocked_shape(site, 1, layout, letters)
     if weight is not None:
         rows, each, *sizes = weight
         site.require_equal(rows, inputs, "input channels of weight and data")
-        return checked_kernel(site, dims.multiply(each, known.groups), sizes)
+        return conv.checked_kernel(site, dims.multiply(each, known.groups), sizes)
     if known.channels is None or known.kernel_size is None:
         return None
-    require_groups(site, known.channels, "output")
+    conv.require_groups(site, known.channels, "output")
     shape = (inputs, known.channels // known.groups, *known.kernel_size)
     data = site.tensor(0)
     assert data is not None
-    site.assign(1, TensorType(blocked_shape(site, shape, letters, layout), data.dtype))
+    site.assign(1, TensorType(layouts.blocked_shape(site, shape, letters, layout), data.dtype))
     return known.channels, known.kernel_size
 
 
@@ -186,7 +171,7 @@ def convolve_transposed(
     **_: Any,
 ) -> Any:
     """One matrix product per group computes the windows, which are added up."""
-    spatial = spatial_axes(data_layout)
+    spatial = layouts.spatial_axes(data_layout)
     count = len(spatial)
     pads = pad_pairs(padding, count)
 
@@ -206,10 +191,10 @@ def convolve_transposed(
         ]
         return overlapped(parts, extents, strides, dilation, pads)
 
-    x = unblocked(data, data_layout, "NC" + spatial)
-    w = unblocked(weight, kernel_layout, "IO" + spatial)
+    x = layouts.unblocked(data, data_layout, "NC" + spatial)
+    w = layouts.unblocked(weight, kernel_layout, "IO" + spatial)
     result = multiplied(spread, x, w, out_dtype or data.dtype.name)
-    return blocked(result, "NC" + spatial, out_layout or data_layout)
+    return layouts.blocked(result, "NC" + spatial, out_layout or data_layout)
 
 
 # --- the operators -----------------------------------------------------------------------------

@@ -19,30 +19,14 @@ from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import wide
 from relay.op.building.tables import applied
 from relay.op.building.window import window_counts
-from relay.op.conv.conv import (
-    Conv2DAttrs,
-    Conv3DAttrs,
-    convolve,
-    convolved,
-    data_shape,
-    require_groups,
-    require_inputs,
-    require_steps,
-)
+from relay.op.conv import conv, winograd
 from relay.op.conv.conv_compute import convolution
-from relay.op.conv.winograd import (
-    along,
-    is_transformed,
-    transform_weight,
-    transformed_window,
-    transforms,
-)
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Relation, Site
 
 
 @attrs
-class WinogradConv2DAttrs(Conv2DAttrs):
+class WinogradConv2DAttrs(conv.Conv2DAttrs):
     """tile_size: the number of results per tile along an axis
     kernel_size: the extents of the window before its transform
     kernel_layout: the order of the axes of the weight before its transform; not used
@@ -52,7 +36,7 @@ class WinogradConv2DAttrs(Conv2DAttrs):
 
 
 @attrs
-class WinogradConv3DAttrs(Conv3DAttrs):
+class WinogradConv3DAttrs(conv.Conv3DAttrs):
     """tile_size: the number of results per tile along an axis
     kernel_size: the extents of the window before its transform
     kernel_layout: the order of the axes of the weight before its transform; not used
@@ -67,7 +51,7 @@ def winograd_type(spatial: str) -> Relation:
 
     def relation(site: Site) -> Type | None:
         known = site.attrs
-        require_steps(site)
+        conv.require_steps(site)
         site.require_elements(0, FLOATING)
         site.require(
             known.kernel_size is not None,
@@ -75,8 +59,8 @@ def winograd_type(spatial: str) -> Relation:
             "the extents of the window, which a transformed weight does not show",
             "kernel_size = None",
         )
-        window = transformed_window(site, known.tile_size, known.kernel_size)
-        shape, weight = data_shape(site, spatial), site.tensor(1, rank=2 + count)
+        window = winograd.transformed_window(site, known.tile_size, known.kernel_size)
+        shape, weight = conv.data_shape(site, spatial), site.tensor(1, rank=2 + count)
         data = site.tensor(0)
         if shape is None or data is None:
             return None
@@ -86,21 +70,21 @@ def winograd_type(spatial: str) -> Relation:
             if known.channels is None:
                 return None
             outputs = known.channels
-            require_groups(site, inputs, "input")
+            conv.require_groups(site, inputs, "input")
             each = dims.floor_divide(inputs, known.groups)
             site.assign(1, TensorType((*window, outputs, each), data.dtype))
         else:
             *found, outputs, each = weight.shape
             for extent, wanted in zip(found, window, strict=True):
                 site.require_equal(extent, wanted, "extents of weight and transformed window")
-            require_inputs(site, inputs, each)
+            conv.require_inputs(site, inputs, each)
             if known.channels is not None:
                 outputs = site.require_equal(
                     outputs, known.channels, "output channels and `channels`"
                 )
-        require_groups(site, outputs, "output")
+        conv.require_groups(site, outputs, "output")
         positions = window_counts(site, extents, known.kernel_size)
-        return convolved(site, spatial, batch, outputs, positions)
+        return conv.convolved(site, spatial, batch, outputs, positions)
 
     return relation
 
@@ -108,8 +92,10 @@ def winograd_type(spatial: str) -> Relation:
 def _restored(weight: np.ndarray, tile_size: int, sizes: Sequence[int]) -> np.ndarray:
     """The weight (o, i, k…) before its transform."""
     for axis, size in enumerate(sizes):
-        if is_transformed(axis, sizes):
-            weight = along(np.linalg.pinv(transforms(tile_size, size).kernel), weight, axis)
+        if winograd.is_transformed(axis, sizes):
+            weight = winograd.along(
+                np.linalg.pinv(winograd.transforms(tile_size, size).kernel), weight, axis
+            )
     return np.moveaxis(weight, (-2, -1), (0, 1))
 
 
@@ -123,7 +109,7 @@ class Transformed(Tensor):
     def draw(self, generator: np.random.Generator) -> np.ndarray:
         """Values of the transformed weight."""
         plain = Tensor((*self.shape[-2:], *self.window), self.dtype)
-        return transform_weight(plain.draw(generator), self.tile_size)
+        return winograd.transform_weight(plain.draw(generator), self.tile_size)
 
 
 def _winograd(
@@ -140,7 +126,9 @@ def _winograd(
     wide = computing_dtype(result)
     plain = _restored(weight.astype(wide), tile_size, kernel_size)
     kernel_layout = "OI" + "DHW"[3 - len(kernel_size) :]
-    found = convolve(data.astype(wide), plain, kernel_layout=kernel_layout, out_dtype=None, **known)
+    found = conv.convolve(
+        data.astype(wide), plain, kernel_layout=kernel_layout, out_dtype=None, **known
+    )
     return found.astype(result)
 
 
@@ -156,8 +144,8 @@ def _winograd_compute(
     """The convolution with the weight before its transform, which is restored axis by axis."""
     plain = converted(weight, wide(out.dtype))
     for axis, size in enumerate(kernel_size):
-        if is_transformed(axis, kernel_size):
-            inverse = np.linalg.pinv(transforms(tile_size, size).kernel)
+        if winograd.is_transformed(axis, kernel_size):
+            inverse = np.linalg.pinv(winograd.transforms(tile_size, size).kernel)
             plain = applied(inverse, plain, axis, "restored")
     kernel_layout = "DHW"[3 - len(kernel_size) :] + "OI"
     return convolution(data, plain, out, kernel_layout=kernel_layout, **known)

@@ -13,14 +13,7 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    read_layout,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
+from relay.op.building import layouts
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.building.views import Place, extent_in, fill, padded, view
@@ -57,7 +50,7 @@ def _correlation_type(site: Site) -> Type | None:
     """((n, c, h, w), same) -> (n, displacements², patches along h, patches along w)"""
     known: CorrelationAttrs = site.attrs
     site.require_elements(0, FLOATING)
-    layout = require_layout(site, "layout", known.layout, "NCHW")
+    layout = layouts.require_layout(site, "layout", known.layout, "NCHW")
     require_padding(site, known.padding, 2)
     for name, least in (("max_displacement", 0), ("stride1", 1), ("stride2", 1)):
         value = known[name]
@@ -68,7 +61,7 @@ def _correlation_type(site: Site) -> Type | None:
         "an odd `kernel_size`",
         str(known.kernel_size),
     )
-    first, second = (unblocked_shape(site, index, layout, "NCHW") for index in (0, 1))
+    first, second = (layouts.unblocked_shape(site, index, layout, "NCHW") for index in (0, 1))
     if first is None or (data := site.tensor(0)) is None:
         return None
     site.expect(1, data.shape, data.dtype)
@@ -77,7 +70,7 @@ def _correlation_type(site: Site) -> Type | None:
         lambda extent, pads: _patches(site, extent, pads), extents, pad_pairs(known.padding, 2)
     )
     shape = (batch, (2 * (known.max_displacement // known.stride2) + 1) ** 2, *positions)
-    return TensorType(blocked_shape(site, shape, "NCHW", layout), data.dtype)
+    return TensorType(layouts.blocked_shape(site, shape, "NCHW", layout), data.dtype)
 
 
 def _patches(site: Site, extent: Dim, pads: Pair) -> Dim:
@@ -106,7 +99,9 @@ def _correlation(
     layout: str,
 ) -> Any:
     widths = [(0, 0), (0, 0), *pad_pairs(padding, 2)]
-    first, second = (np.pad(unblocked(data, layout, "NCHW"), widths) for data in (data1, data2))
+    first, second = (
+        np.pad(layouts.unblocked(data, layout, "NCHW"), widths) for data in (data1, data2)
+    )
     channels, height, width = first.shape[1:]
     reach = max_displacement
     middle = first[:, :, reach : height - reach, reach : width - reach]
@@ -126,7 +121,7 @@ def _correlation(
         )
         planes.append(patches[:, ::stride1, ::stride1].sum((-2, -1), dtype=alike.dtype))
     count = first.dtype.type(kernel_size**2 * channels)
-    return blocked(np.stack(planes, 1) / count, "NCHW", layout)
+    return layouts.blocked(np.stack(planes, 1) / count, "NCHW", layout)
 
 
 def _correlation_compute(
@@ -146,7 +141,7 @@ def _correlation_compute(
     first, second = (padded(view(data, layout), pads) for data in (data1, data2))
     radius = max_displacement // stride2
     shifts, start = 2 * radius + 1, max_displacement - radius * stride2
-    target, dtype = read_layout(layout), wide(out.dtype)
+    target, dtype = layouts.read_layout(layout), wide(out.dtype)
     batch, *spatial = (extent_in(target, out.shape, letter) for letter in "NHW")
     channel = te.axis(first.extent("C"), "c")
     rows, columns = te.axis(kernel_size, "kh"), te.axis(kernel_size, "kw")

@@ -13,30 +13,14 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.types import Type
+from relay.op.building import layouts
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import LayoutAttributes
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    read_layout,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import wide
 from relay.op.building.views import Digits, Place, View, along, view
 from relay.op.building.window import window_counts
-from relay.op.conv.conv import (
-    Conv2DAttrs,
-    assigned_weight,
-    checked_kernel,
-    convolved,
-    data_shape,
-    require_groups,
-    require_inputs,
-    require_steps,
-)
+from relay.op.conv import conv
 from relay.op.conv.conv_compute import Taps, contract, plain_kernel
 from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied
@@ -46,7 +30,7 @@ from relay.op.site import FLOATING, Site
 
 
 @attrs
-class DeformableConv2DAttrs(Conv2DAttrs):
+class DeformableConv2DAttrs(conv.Conv2DAttrs):
     """deformable_groups: the number of groups of channels with their own offsets"""
 
     deformable_groups: int = 1
@@ -55,7 +39,7 @@ class DeformableConv2DAttrs(Conv2DAttrs):
 def _deformable_type(site: Site) -> Type | None:
     """A convolution; offset has a y and an x for each element of each window, share one value."""
     known = site.attrs
-    require_steps(site)
+    conv.require_steps(site)
     parts = known.deformable_groups
     site.require(
         parts > 0,
@@ -64,31 +48,31 @@ def _deformable_type(site: Site) -> Type | None:
         f"deformable_groups = {parts}",
     )
     site.require_elements(0, FLOATING)
-    shape = data_shape(site, "HW")
-    kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
-    weight = unblocked_shape(site, 2, kernel_layout, "OIHW")
+    shape = conv.data_shape(site, "HW")
+    kernel_layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
+    weight = layouts.unblocked_shape(site, 2, kernel_layout, "OIHW")
     data = site.tensor(0)
     if shape is None or data is None:
         return None
     batch, inputs, *extents = shape
-    require_groups(site, inputs, "input", "deformable_groups")
+    conv.require_groups(site, inputs, "input", "deformable_groups")
     if weight is None:
-        kernel = assigned_weight(site, 2, inputs, "HW")
+        kernel = conv.assigned_weight(site, 2, inputs, "HW")
         if kernel is None:
             return None
     else:
         outputs, each, *sizes = weight
-        require_groups(site, outputs, "output")
-        require_inputs(site, inputs, each)
-        kernel = checked_kernel(site, outputs, sizes)
+        conv.require_groups(site, outputs, "output")
+        conv.require_inputs(site, inputs, each)
+        kernel = conv.checked_kernel(site, outputs, sizes)
     outputs, window = kernel
     positions = window_counts(site, extents, window)
-    data_layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
+    data_layout = layouts.require_layout(site, "data_layout", known.data_layout, "NCHW")
     for argument, each_one in ((1, 2), (3, 1))[: len(site.args) - 2]:
         numbers = dims.multiply(size(window), each_one * parts)
-        fitting = blocked_shape(site, (batch, numbers, *positions), "NCHW", data_layout)
+        fitting = layouts.blocked_shape(site, (batch, numbers, *positions), "NCHW", data_layout)
         site.expect(argument, fitting, data.dtype)
-    return convolved(site, "HW", batch, outputs, positions, weight=2)
+    return conv.convolved(site, "HW", batch, outputs, positions, weight=2)
 
 
 def _between(data: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -126,9 +110,9 @@ def _deformable(
 ) -> Any:
     """Interpolate the elements of all windows, then one matrix product per group."""
     wide = computing_dtype(dtypes.to_numpy(out_dtype) if out_dtype else data.dtype)
-    x = unblocked(data, data_layout, "NCHW").astype(wide)
-    w = unblocked(weight, kernel_layout, "OIHW")
-    moves = unblocked(offset, data_layout, "NCHW").astype(wide)
+    x = layouts.unblocked(data, data_layout, "NCHW").astype(wide)
+    w = layouts.unblocked(weight, kernel_layout, "OIHW")
+    moves = layouts.unblocked(offset, data_layout, "NCHW").astype(wide)
     batch, inputs, *extents = x.shape
     outputs, each, *sizes = w.shape
     positions = moves.shape[2:]
@@ -145,14 +129,14 @@ def _deformable(
     parted = x.reshape(batch, deformable_groups, inputs // deformable_groups, *extents)
     fetched = _between(parted, places(0), places(1))
     if share is not None:
-        counted = unblocked(share, data_layout, "NCHW").astype(wide)
+        counted = layouts.unblocked(share, data_layout, "NCHW").astype(wide)
         places_of_all = prod(sizes) * prod(positions)
         fetched = fetched * counted.reshape(batch, deformable_groups, 1, places_of_all)
     right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
     left = w.reshape(groups, outputs // groups, each * prod(sizes))
     result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
     result = result.reshape(batch, outputs, *positions)
-    return blocked(result, "NCHW", out_layout or data_layout)
+    return layouts.blocked(result, "NCHW", out_layout or data_layout)
 
 
 def _between_compute(images: View, n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
@@ -218,7 +202,7 @@ def _deformable_compute(
         where = (place["H"].whole, place["W"].whole)
         return windows[(place["N"].whole, channel.whole, *taps.values(), *where)]
 
-    layout = read_layout(out_layout or data_layout)
+    layout = layouts.read_layout(out_layout or data_layout)
     return contract(window_of, plain_kernel(kernel, "HW"), out, layout, groups)
 
 

@@ -10,16 +10,10 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.interpolation import Method, as_dtype, outside, read, region_places
 from relay.op.building.interpolation_compute import Grid, Places, Region, inside, real, resampled
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import convert
 from relay.op.building.views import Place, along, view
 from relay.op.image.resize import require_elements
@@ -49,7 +43,7 @@ def _crop_and_resize_type(site: Site) -> Type | None:
     site.require_elements(0, NUMERIC)
     site.require_elements(1, FLOATING)
     site.require_elements(2, INTEGER)
-    layout = require_layout(site, "layout", known.layout, "NCHW")
+    layout = layouts.require_layout(site, "layout", known.layout, "NCHW")
     site.require(
         len(known.crop_size) == 2 and all(extent > 0 for extent in known.crop_size),
         "`crop_size` does not fit",
@@ -57,12 +51,12 @@ def _crop_and_resize_type(site: Site) -> Type | None:
         f"crop_size = {known.crop_size}",
     )
     data, boxes, indices = site.tensor(0), site.tensor(1, rank=2), site.tensor(2, rank=1)
-    extents = unblocked_shape(site, 0, layout, "NCHW")
+    extents = layouts.unblocked_shape(site, 0, layout, "NCHW")
     if data is None or extents is None or boxes is None or indices is None:
         return None
     count, _ = site.expect(1, (indices.shape[0], 4), boxes.dtype).shape
     require_elements(site, (extents[0], *extents[2:]), "NHW", (count,))
-    shape = blocked_shape(site, (count, extents[1], *known.crop_size), "NCHW", layout)
+    shape = layouts.blocked_shape(site, (count, extents[1], *known.crop_size), "NCHW", layout)
     return TensorType(shape, known.out_dtype or data.dtype)
 
 
@@ -77,7 +71,7 @@ def _crop_and_resize(
     out_dtype: str | None,
 ) -> np.ndarray:
     dtype = out_dtype or dtypes.canonical(data.dtype)
-    images = unblocked(data, layout, "NCHW")
+    images = layouts.unblocked(data, layout, "NCHW")
     extents = images.shape[2:]
     how = Method("linear" if method == "bilinear" else method)
     beyond_value = convert(np.array(extrapolation_value), dtype)
@@ -94,7 +88,7 @@ def _crop_and_resize(
         ]
         values = as_dtype(read(images[image], places, how), dtype)
         crop[:] = np.where(outside(places, extents), beyond_value, values)
-    return blocked(crops, "NCHW", layout)
+    return layouts.blocked(crops, "NCHW", layout)
 
 
 def _crop_and_resize_compute(

@@ -9,32 +9,18 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir.attrs import attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts, window
 from relay.op.building.contraction import converted
 from relay.op.building.helper import helper
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import computing_dtype, convert, limits
 from relay.op.building.scalars import wide
 from relay.op.building.views import Place, fill, view
-from relay.op.building.window import (
-    WindowAttrs,
-    pad_pairs,
-    require_padding,
-    require_sizes,
-    window_counts,
-    windows,
-)
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import NUMERIC, Site, better_known
 
 
 @attrs
-class Dilation2DAttrs(WindowAttrs):
+class Dilation2DAttrs(window.WindowAttrs):
     """strides: the distance between windows
     padding: for each axis, or before and then after each
     dilations: the distance between the elements of a window
@@ -62,21 +48,21 @@ def _dilation2d_type(site: Site) -> Type | None:
     """((n, c, h, w), (c, kh, kw)) -> (n, c, windows…)"""
     known: Dilation2DAttrs = site.attrs
     site.require_elements(0, NUMERIC)
-    layout = require_layout(site, "data_layout", known.data_layout, "NCHW")
-    kernel = require_layout(site, "kernel_layout", known.kernel_layout, "IHW")
-    require_sizes(site, "strides", 1)
-    require_sizes(site, "dilations", 1)
-    require_padding(site, known.padding, 2)
+    layout = layouts.require_layout(site, "data_layout", known.data_layout, "NCHW")
+    kernel = layouts.require_layout(site, "kernel_layout", known.kernel_layout, "IHW")
+    window.require_sizes(site, "strides", 1)
+    window.require_sizes(site, "dilations", 1)
+    window.require_padding(site, known.padding, 2)
     data = site.tensor(0)
-    extents = unblocked_shape(site, 0, layout, "NCHW")
-    sizes = unblocked_shape(site, 1, kernel, "IHW")
+    extents = layouts.unblocked_shape(site, 0, layout, "NCHW")
+    sizes = layouts.unblocked_shape(site, 1, kernel, "IHW")
     if data is None or extents is None or sizes is None:
         return None
-    site.expect(1, blocked_shape(site, (extents[1], *sizes[1:]), "IHW", kernel), data.dtype)
+    site.expect(1, layouts.blocked_shape(site, (extents[1], *sizes[1:]), "IHW", kernel), data.dtype)
     batch, channels, *spatial = extents
     channels = better_known(channels, sizes[0])
-    positions = window_counts(site, spatial, sizes[1:])
-    shape = blocked_shape(site, (batch, channels, *positions), "NCHW", layout)
+    positions = window.window_counts(site, spatial, sizes[1:])
+    shape = layouts.blocked_shape(site, (batch, channels, *positions), "NCHW", layout)
     return TensorType(shape, known.out_dtype or data.dtype)
 
 
@@ -84,18 +70,18 @@ def _dilation2d(data: np.ndarray, weight: np.ndarray, **given: Any) -> Any:
     known = Dilation2DAttrs(**given)
     stored = dtypes.to_numpy(known.out_dtype or dtypes.canonical(data.dtype))
     wide = dtypes.canonical(computing_dtype(stored))
-    images = convert(unblocked(data, known.data_layout, "NCHW"), wide)
-    kernel = convert(unblocked(weight, known.kernel_layout, "IHW"), wide)
+    images = convert(layouts.unblocked(data, known.data_layout, "NCHW"), wide)
+    kernel = convert(layouts.unblocked(weight, known.kernel_layout, "IHW"), wide)
 
     def view(array: np.ndarray) -> np.ndarray:
-        pads = pad_pairs(known.padding, 2)
-        return windows(array, kernel.shape[1:], known.strides, known.dilations, pads, fill=0)
+        pads = window.pad_pairs(known.padding, 2)
+        return window.windows(array, kernel.shape[1:], known.strides, known.dilations, pads, fill=0)
 
     heights = view(images) + kernel[:, None, None]
     exists = view(np.ones(images.shape, bool))
     lowest = images.dtype.type(limits(images.dtype)[0])
     result = np.where(exists, heights, lowest).max((-2, -1), initial=lowest)
-    return blocked(result.astype(stored), "NCHW", known.data_layout)
+    return layouts.blocked(result.astype(stored), "NCHW", known.data_layout)
 
 
 def _dilation2d_compute(

@@ -13,17 +13,10 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.interpolation import cubic_weights, in_floats
 from relay.op.building.interpolation_compute import Taps, real
 from relay.op.building.interpolation_compute import cubic_weights as cubic_weights_compute
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    spatial_axes,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.building.views import Place, fill, view
@@ -127,15 +120,15 @@ def _grid_sample_type(site: Site) -> Type | None:
     site.require_elements(0, FLOATING)
     site.require_elements(1, FLOATING)
     letters = "NCDHW" if "D" in known.layout else "NCHW"
-    layout = require_layout(site, "layout", known.layout, letters)
+    layout = layouts.require_layout(site, "layout", known.layout, letters)
     data, grid = site.tensor(0), site.tensor(1, rank=len(letters))
-    extents = unblocked_shape(site, 0, layout, letters)
+    extents = layouts.unblocked_shape(site, 0, layout, letters)
     if data is None or extents is None or grid is None:
         return None
     wanted = (extents[0], len(letters) - 2, *grid.shape[2:])
     batch, _, *places = site.expect(1, wanted, grid.dtype).shape
     require_elements(site, extents[2:], letters[2:])
-    shape = blocked_shape(site, (batch, extents[1], *places), letters, layout)
+    shape = layouts.blocked_shape(site, (batch, extents[1], *places), letters, layout)
     return TensorType(shape, data.dtype)
 
 
@@ -187,7 +180,7 @@ def _grid_sample(
     align_corners: bool,
 ) -> Any:
     letters = "NCDHW" if "D" in layout else "NCHW"
-    images = np.moveaxis(in_floats(unblocked(data, layout, letters)), 1, -1)
+    images = np.moveaxis(in_floats(layouts.unblocked(data, layout, letters)), 1, -1)
     extents = images.shape[1:-1]
     # the grid is in order x, y; data in order y, x
     along = np.moveaxis(grid.astype(np.float64), 1, 0)[::-1]
@@ -201,7 +194,7 @@ def _grid_sample(
         where = tuple(positions[..., k] for (positions, _), k in zip(taps, chosen, strict=True))
         weight = np.prod([w[..., k] for (_, w), k in zip(taps, chosen, strict=True)], axis=0)
         total += images[(batch, *where)] * weight[..., None].astype(images.dtype)
-    return blocked(np.moveaxis(total, -1, 1).astype(data.dtype), letters, layout)
+    return layouts.blocked(np.moveaxis(total, -1, 1).astype(data.dtype), letters, layout)
 
 
 def _axis_taps_compute(
@@ -251,7 +244,7 @@ def _grid_sample_compute(
     align_corners: bool,
 ) -> te.Tensor:
     """The taps of each axis are computed once for all channels."""
-    images, spatial = view(data, layout), spatial_axes(layout)
+    images, spatial = view(data, layout), layouts.spatial_axes(layout)
     dtype = wide(data.dtype)
 
     def table(axis: int, letter: str) -> tuple[te.Tensor, ...]:

@@ -12,17 +12,8 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import interpolation, layouts
 from relay.op.building.helper import helper
-from relay.op.building.interpolation import (
-    CoordinateMode,
-    Method,
-    Rounding,
-    as_dtype,
-    default_rounding,
-    outside,
-    read,
-    source_places,
-)
 from relay.op.building.interpolation_compute import (
     Grid,
     Places,
@@ -32,14 +23,6 @@ from relay.op.building.interpolation_compute import (
 )
 from relay.op.building.interpolation_compute import source_places as places_of
 from relay.op.building.layout_rules import IMAGE
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    spatial_axes,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import convert
 from relay.op.building.views import extent_in, view
 from relay.op.building.window import per_axis
@@ -74,8 +57,8 @@ class ResizeAttrs(Attrs):
     roi: tuple[float, ...] | None = None
     layout: str
     method: Literal["nearest_neighbor", "linear", "cubic"] = "linear"
-    coordinate_transformation_mode: CoordinateMode = "half_pixel"
-    rounding_method: Rounding = "round"
+    coordinate_transformation_mode: interpolation.CoordinateMode = "half_pixel"
+    rounding_method: interpolation.Rounding = "round"
     cubic_alpha: float = -0.5
     cubic_exclude: bool = False
     extrapolation_value: float = 0.0
@@ -110,7 +93,7 @@ def resize_type(spatial: str) -> Relation:
     def relation(site: Site) -> Type | None:
         known: ResizeAttrs = site.attrs
         site.require_elements(0, NUMERIC)
-        layout = require_layout(site, "layout", known.layout, letters)
+        layout = layouts.require_layout(site, "layout", known.layout, letters)
         site.require(
             len(known.size) == count and all(extent > 0 for extent in known.size),
             "`size` does not fit",
@@ -118,12 +101,12 @@ def resize_type(spatial: str) -> Relation:
             f"size = {known.size}",
         )
         _require_region(site, known, count)
-        extents = unblocked_shape(site, 0, layout, letters)
+        extents = layouts.unblocked_shape(site, 0, layout, letters)
         if extents is None or (data := site.tensor(0)) is None:
             return None
         batch, channels, *old = extents
         require_elements(site, old, spatial)
-        shape = blocked_shape(site, (batch, channels, *known.size), letters, layout)
+        shape = layouts.blocked_shape(site, (batch, channels, *known.size), letters, layout)
         return TensorType(shape, known.out_dtype or data.dtype)
 
     return relation
@@ -173,19 +156,21 @@ def resize(
     dtype = out_dtype or dtypes.canonical(data.dtype)
     mode, count = coordinate_transformation_mode, len(size)
     letters = "NC" + "".join(c for c in layout if c.isupper() and c not in "NC")
-    images = unblocked(data, layout, letters)
+    images = layouts.unblocked(data, layout, letters)
     regions = zip(roi[:count], roi[count:], strict=True) if roi else [(0.0, 1.0)] * count
     places = [
-        source_places(new, extent, mode, region)
+        interpolation.source_places(new, extent, mode, region)
         for new, extent, region in zip(size, images.shape[2:], regions, strict=True)
     ]
-    rounding = rounding_method or default_rounding(mode)
-    values = read(images, places, Method(method, rounding, cubic_alpha, cubic_exclude))
-    result = as_dtype(values, dtype)
+    rounding = rounding_method or interpolation.default_rounding(mode)
+    values = interpolation.read(
+        images, places, interpolation.Method(method, rounding, cubic_alpha, cubic_exclude)
+    )
+    result = interpolation.as_dtype(values, dtype)
     if mode == "tf_crop_and_resize":
-        beyond = outside(places, images.shape[2:])
+        beyond = interpolation.outside(places, images.shape[2:])
         result = np.where(beyond, convert(np.array(extrapolation_value), dtype), result)
-    return blocked(result, letters, layout)
+    return layouts.blocked(result, letters, layout)
 
 
 def resize_compute(
@@ -205,7 +190,7 @@ def resize_compute(
     """Interpolate axis by axis to the size of `out`. `factors` are integer scale factors, where
     known: they simplify the positions for dynamic sizes."""
     mode, images = coordinate_transformation_mode, view(data, layout)
-    spatial = spatial_axes(layout)
+    spatial = layouts.spatial_axes(layout)
     cropping = mode == "tf_crop_and_resize"
     starts, ends = (roi[: len(spatial)], roi[len(spatial) :]) if roi else ((), ())
 
@@ -225,8 +210,8 @@ def resize_compute(
         {letter: images.extent(letter) for letter in spatial},
         {letter: places(axis, letter) for axis, letter in enumerate(spatial)},
     )
-    rounding = rounding_method or default_rounding(mode)
-    how = Method(method, rounding, cubic_alpha, cubic_exclude)
+    rounding = rounding_method or interpolation.default_rounding(mode)
+    how = interpolation.Method(method, rounding, cubic_alpha, cubic_exclude)
     beyond = te.cast(real(extrapolation_value), out.dtype) if cropping else None
     return resampled(grid, out, images.layout, how, beyond)
 

@@ -15,14 +15,8 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.layout_rules import IMAGE
-from relay.op.building.layouts import (
-    blocked_shape,
-    require_layout,
-    spatial_axes,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.facts import Precision, Trait
 from relay.op.image.resize import require_elements, resize, resize_compute
 from relay.op.known import as_tensor, is_known
@@ -92,14 +86,14 @@ def _upsampling_type(spatial: str) -> Relation:
                 "a positive number",
                 str(factor),
             )
-        layout = require_layout(site, "layout", site.attrs.layout, letters)
-        extents = unblocked_shape(site, 0, layout, letters)
+        layout = layouts.require_layout(site, "layout", site.attrs.layout, letters)
+        extents = layouts.unblocked_shape(site, 0, layout, letters)
         if extents is None or (data := site.tensor(0)) is None:
             return None
         batch, channels, *old = extents
         require_elements(site, old, spatial)
         new = map(scaled, old, factors)
-        shape = blocked_shape(site, (batch, channels, *new), letters, layout)
+        shape = layouts.blocked_shape(site, (batch, channels, *new), letters, layout)
         return TensorType(shape, data.dtype)
 
     return relation
@@ -109,7 +103,7 @@ def _enlarged(
     data: np.ndarray, factors: Sequence[float], layout: str, method: str, mode: str
 ) -> np.ndarray:
     spatial = "HW" if len(factors) == 2 else "DHW"
-    extents = unblocked(data, layout, "NC" + spatial).shape[2:]
+    extents = layouts.unblocked(data, layout, "NC" + spatial).shape[2:]
     size = tuple(scaled(extent, factor) for extent, factor in zip(extents, factors, strict=True))
     return resize(
         data,
@@ -172,7 +166,7 @@ def _enlarged_compute(
     data: te.Tensor, out: te.Spec, attrs: Mapping[str, Any], method: str, mode: str
 ) -> te.Tensor:
     layout = attrs["layout"]
-    scales = [attrs.get(f"scale_{letter.lower()}") for letter in spatial_axes(layout)]
+    scales = [attrs.get(f"scale_{letter.lower()}") for letter in layouts.spatial_axes(layout)]
     return resize_compute(
         data,
         out,

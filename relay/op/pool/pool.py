@@ -11,6 +11,7 @@ import numpy as np
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call
 from relay.ir.types import TensorType, Type
+from relay.op.building import window
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import (
@@ -22,14 +23,6 @@ from relay.op.building.layouts import (
     unblocked_shape,
 )
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
-from relay.op.building.window import (
-    WindowAttrs,
-    pad_pairs,
-    require_padding,
-    require_sizes,
-    window_counts,
-    windows,
-)
 from relay.op.facts import Facts, Precision, Trait
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
@@ -39,7 +32,7 @@ from relay.op.site import NUMERIC, Relation, Site
 
 
 @attrs
-class PoolAttrs(WindowAttrs):
+class PoolAttrs(window.WindowAttrs):
     """pool_size: the extents of the window
     strides: the distance between windows
     dilation: the distance between the elements of a window
@@ -134,13 +127,13 @@ def pooled_type(site: Site, spatial: str, index: int) -> TensorType | None:
     layout = require_layout(site, "layout", known.layout, letters)
     out_layout = require_layout(site, "out_layout", known.out_layout or known.layout, letters)
     for name in ("pool_size", "strides", "dilation"):
-        require_sizes(site, name, 1)
-    require_padding(site, site.attrs.padding, site.attrs.axes)
+        window.require_sizes(site, name, 1)
+    window.require_padding(site, site.attrs.padding, site.attrs.axes)
     shape, data = unblocked_shape(site, index, layout, letters), site.tensor(index)
     if shape is None or data is None:
         return None
     batch, channels, *extents = shape
-    positions = window_counts(site, extents, known.pool_size, known.ceil_mode)
+    positions = window.window_counts(site, extents, known.pool_size, known.ceil_mode)
     result = blocked_shape(site, (batch, channels, *positions), letters, out_layout)
     return TensorType(result, data.dtype)
 
@@ -158,12 +151,12 @@ def on_unblocked(
 
 def pool_windows(data: np.ndarray, fill: float, **known: Any) -> np.ndarray:
     """The windows of a pool with these attributes: (n, c, positions…, window…)"""
-    return windows(
+    return window.windows(
         data,
         known["pool_size"],
         known["strides"],
         known["dilation"],
-        pad_pairs(known["padding"], len(known["pool_size"])),
+        window.pad_pairs(known["padding"], len(known["pool_size"])),
         fill,
         known["ceil_mode"],
     )
@@ -179,7 +172,7 @@ def _combined(function: np.ufunc, view: np.ndarray) -> Any:
 def counted(extents: Sequence[int], count_include_pad: bool, **known: Any) -> Any:
     """The number of elements of each window that count, (1, 1, positions…); at least 1."""
     if count_include_pad:
-        pads = pad_pairs(known["padding"], len(known["pool_size"]))
+        pads = window.pad_pairs(known["padding"], len(known["pool_size"]))
         extents = [sum(pair) + extent for extent, pair in zip(extents, pads, strict=True)]
         known["padding"] = (0,) * (2 * len(extents))
     ones = np.ones((1, 1, *extents), np.int64)

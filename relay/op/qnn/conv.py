@@ -20,18 +20,8 @@ from relay.op.conv import conv as dense_conv
 from relay.op.conv import conv_transpose
 from relay.op.conv.conv_compute import convolution, transposed_convolution
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.qnn import products
 from relay.op.qnn.parameters import int8, is_scalar, parameter_at, spread, uint8
-from relay.op.qnn.products import (
-    PARAMETERS,
-    SUM_DTYPE,
-    factors,
-    scalars,
-    shifted,
-    shifted_by_one,
-    shifted_compute,
-    vectors,
-    with_parameters,
-)
 from relay.op.site import Site
 
 # --- convolution -------------------------------------------------------------------------------
@@ -43,7 +33,7 @@ class Conv2DAttrs(dense_conv.Conv2DAttrs):
     out_dtype: the element type of the sums: int16, int32 or int64
     """
 
-    out_dtype: DType | None = SUM_DTYPE
+    out_dtype: DType | None = products.SUM_DTYPE
 
 
 def _channels(site: Site, result: Type | None) -> Dim | None:
@@ -57,8 +47,8 @@ def _channels(site: Site, result: Type | None) -> Dim | None:
 
 def _conv2d_type(site: Site) -> Type | None:
     """(n, c, h, w) * (o, c / groups, kh, kw) -> (n, o, windows…)"""
-    result = dense_conv.conv2d_type(factors(site))
-    return with_parameters(site, result, _channels(site, result))
+    result = dense_conv.conv2d_type(products.factors(site))
+    return products.with_parameters(site, result, _channels(site, result))
 
 
 def _conv2d(
@@ -79,8 +69,8 @@ def _conv2d(
     else:
         zero_point = spread(zero_point, 4, 0)
     return dense_conv.convolve(
-        shifted(data, input_zero_point.reshape(()), out_dtype),
-        shifted(whole, zero_point, out_dtype),
+        products.shifted(data, input_zero_point.reshape(()), out_dtype),
+        products.shifted(whole, zero_point, out_dtype),
         kernel_layout="OIHW",
         out_dtype=out_dtype,
         **known,
@@ -110,8 +100,8 @@ def _conv2d_compute(
         return parameter_at(kernel_zero_point, te.select(by_row, row, row * each + column))
 
     return convolution(
-        shifted_by_one(data, input_zero_point, out.dtype),
-        shifted_compute(weight, zero_point, out.dtype),
+        products.shifted_by_one(data, input_zero_point, out.dtype),
+        products.shifted_compute(weight, zero_point, out.dtype),
         out,
         kernel_layout=kernel_layout,
         **known,
@@ -135,7 +125,7 @@ CONV2D = define(
     arguments=[
         ("data", "quantized images"),
         ("weight", "a window of channels for each output channel"),
-        *PARAMETERS,
+        *products.PARAMETERS,
     ],
     attrs=Conv2DAttrs,
     relation=_conv2d_type,
@@ -145,11 +135,11 @@ CONV2D = define(
     layout=CONVOLUTION,
     helper=conv2d,
     samples=[
-        sample(int8(2, 3, 5, 6), int8(4, 3, 3, 2), *scalars(3, -7)),
+        sample(int8(2, 3, 5, 6), int8(4, 3, 3, 2), *products.scalars(3, -7)),
         sample(
             uint8(1, 3, 6, 5),
             int8(4, 3, 3, 3),
-            *vectors(4),
+            *products.vectors(4),
             strides=(2, 1),
             padding=(1, 0, 2, 1),
             dilation=(1, 2),
@@ -159,28 +149,28 @@ CONV2D = define(
         sample(
             uint8(1, 5, 4, 4),
             uint8(3, 2, 2, 6),
-            *vectors(6),
+            *products.vectors(6),
             groups=2,
             data_layout="NHWC",
             kernel_layout="HWIO",
             out_layout="NCHW",
         ),
-        sample(int8(1, 3, 4, 4), int8(3, 2, 3, 3), *vectors(6), groups=3),
+        sample(int8(1, 3, 4, 4), int8(3, 2, 3, 3), *products.vectors(6), groups=3),
         sample(
             int8(1, 1, 3, 3, 4),
             int8(1, 1, 2, 2, 4, 4),
-            *vectors(4),
+            *products.vectors(4),
             data_layout="NCHW4c",
             kernel_layout="OIHW4i4o",
         ),
         sample(
             Tensor((1, 2, 3, 3), "int16", -9999, 9999),
             Tensor((2, 2, 2, 2), "int16", -9, 9),
-            *scalars(1),
+            *products.scalars(1),
             out_dtype="int64",
         ),
-        sample(int8(1, 2, 3, 3), int8(2, 2, 2, 2), *scalars(1), out_dtype="int16"),
-        sample(int8(0, 2, 3, 3), int8(2, 2, 2, 2), *scalars(1)),
+        sample(int8(1, 2, 3, 3), int8(2, 2, 2, 2), *products.scalars(1), out_dtype="int16"),
+        sample(int8(0, 2, 3, 3), int8(2, 2, 2, 2), *products.scalars(1)),
     ],
 )
 
@@ -191,13 +181,13 @@ CONV2D = define(
 class Conv2DTransposeAttrs(conv_transpose.Conv2DTransposeAttrs):
     """out_dtype: the element type of the sums: int16, int32 or int64"""
 
-    out_dtype: DType | None = SUM_DTYPE
+    out_dtype: DType | None = products.SUM_DTYPE
 
 
 def _conv2d_transpose_type(site: Site) -> Type | None:
     """(n, c, h, w) * (c, o / groups, kh, kw) -> (n, o, extents…)"""
-    result = _transposed_type(factors(site))
-    return with_parameters(site, result, _channels(site, result))
+    result = _transposed_type(products.factors(site))
+    return products.with_parameters(site, result, _channels(site, result))
 
 
 _transposed_type = conv_transpose.transposed_type("HW")
@@ -223,8 +213,8 @@ def _conv2d_transpose(
         grouped = np.repeat(zero_point.reshape(groups, each), rows // groups, 0)
         zero_point = grouped.reshape(rows, each, 1, 1)
     return conv_transpose.convolve_transposed(
-        shifted(data, input_zero_point.reshape(()), out_dtype),
-        shifted(whole, zero_point, out_dtype),
+        products.shifted(data, input_zero_point.reshape(()), out_dtype),
+        products.shifted(whole, zero_point, out_dtype),
         kernel_layout="IOHW",
         groups=groups,
         out_dtype=out_dtype,
@@ -255,8 +245,8 @@ def _conv2d_transpose_compute(
         return parameter_at(kernel_zero_point, group.whole * each + place["O"].whole)
 
     return transposed_convolution(
-        shifted_by_one(data, input_zero_point, out.dtype),
-        shifted_compute(weight, zero_point, out.dtype),
+        products.shifted_by_one(data, input_zero_point, out.dtype),
+        products.shifted_compute(weight, zero_point, out.dtype),
         out,
         kernel_layout=kernel_layout,
         groups=groups,
@@ -280,7 +270,7 @@ CONV2D_TRANSPOSE = define(
     arguments=[
         ("data", "quantized images"),
         ("weight", "a window of output channels for each channel"),
-        *PARAMETERS,
+        *products.PARAMETERS,
     ],
     attrs=Conv2DTransposeAttrs,
     relation=_conv2d_transpose_type,
@@ -290,11 +280,11 @@ CONV2D_TRANSPOSE = define(
     layout=CONVOLUTION,
     helper=conv2d_transpose,
     samples=[
-        sample(int8(2, 3, 4, 3), int8(3, 4, 3, 2), *scalars(3, -7)),
+        sample(int8(2, 3, 4, 3), int8(3, 4, 3, 2), *products.scalars(3, -7)),
         sample(
             uint8(1, 4, 3, 3),
             int8(4, 2, 3, 2),
-            *vectors(4),
+            *products.vectors(4),
             groups=2,
             strides=(2, 3),
             output_padding=(1, 2),
@@ -304,7 +294,7 @@ CONV2D_TRANSPOSE = define(
         sample(
             int8(1, 3, 4, 2),
             uint8(2, 2, 3, 2),
-            *vectors(3),
+            *products.vectors(3),
             data_layout="NHWC",
             kernel_layout="HWOI",
             out_layout="NCHW",

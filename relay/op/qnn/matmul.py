@@ -15,18 +15,8 @@ from relay.op.building.layouts import read_layout, unblocked
 from relay.op.building.views import place_in
 from relay.op.linalg import matmul
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
+from relay.op.qnn import products
 from relay.op.qnn.parameters import int8, parameter_at, spread, uint8
-from relay.op.qnn.products import (
-    PARAMETERS,
-    SUM_DTYPE,
-    factors,
-    scalars,
-    shifted,
-    shifted_by_one,
-    shifted_compute,
-    vectors,
-    with_parameters,
-)
 from relay.op.site import Relation, Site
 
 
@@ -34,7 +24,7 @@ from relay.op.site import Relation, Site
 class DenseAttrs(matmul.DenseAttrs):
     """out_dtype: the element type of the sums: int16, int32 or int64"""
 
-    out_dtype: DType | None = SUM_DTYPE
+    out_dtype: DType | None = products.SUM_DTYPE
 
 
 def _dense_type(record: OpDef) -> Relation:
@@ -42,9 +32,9 @@ def _dense_type(record: OpDef) -> Relation:
 
     def relation(site: Site) -> Type | None:
         assert record.relation is not None
-        result = record.relation(factors(site))
+        result = record.relation(products.factors(site))
         units = result.shape[-1] if isinstance(result, TensorType) else None
-        return with_parameters(site, result, units)
+        return products.with_parameters(site, result, units)
 
     return relation
 
@@ -59,8 +49,8 @@ def _dense(
     units: int | None,
     out_dtype: str,
 ) -> Any:
-    left = shifted(data, input_zero_point.reshape(()), out_dtype)
-    right = shifted(weight, spread(kernel_zero_point, 2, 0), out_dtype)
+    left = products.shifted(data, input_zero_point.reshape(()), out_dtype)
+    right = products.shifted(weight, spread(kernel_zero_point, 2, 0), out_dtype)
     return np.matmul(left, right.T)
 
 
@@ -80,8 +70,8 @@ def _dense_compute(
         return parameter_at(kernel_zero_point, place_in(layout, i, weight.shape)["N"].whole)
 
     return matmul.dense_compute(
-        shifted_by_one(data, input_zero_point, out.dtype),
-        shifted_compute(weight, zero_point, out.dtype),
+        products.shifted_by_one(data, input_zero_point, out.dtype),
+        products.shifted_compute(weight, zero_point, out.dtype),
         out,
         weight_layout,
     )
@@ -106,7 +96,7 @@ DENSE = define(
     arguments=[
         ("data", "integers, (…, k)"),
         ("weight", "one row per output, (units, k)"),
-        *PARAMETERS,
+        *products.PARAMETERS,
     ],
     attrs=DenseAttrs,
     relation=_dense_type(matmul.dense),
@@ -115,15 +105,15 @@ DENSE = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=dense,
     samples=[
-        sample(int8(2, 3), int8(4, 3), *scalars(3, -7)),
-        sample(uint8(5, 2, 3), int8(4, 3), *vectors(4), units=4),
+        sample(int8(2, 3), int8(4, 3), *products.scalars(3, -7)),
+        sample(uint8(5, 2, 3), int8(4, 3), *products.vectors(4), units=4),
         sample(
             Tensor((3,), "uint16", 0, 2**16),
             Tensor((4, 3), "int16", -(2**15), 2**15),
-            *scalars(2**15, 1),
+            *products.scalars(2**15, 1),
             out_dtype="int64",
         ),
-        sample(int8(0, 3), int8(4, 3), *vectors(4)),
+        sample(int8(0, 3), int8(4, 3), *products.vectors(4)),
     ],
 )
 
@@ -132,7 +122,7 @@ DENSE = define(
 class DensePackAttrs(matmul.DensePackAttrs):
     """out_dtype: the element type of the sums: int16, int32 or int64"""
 
-    out_dtype: DType | None = SUM_DTYPE
+    out_dtype: DType | None = products.SUM_DTYPE
 
 
 def _dense_pack(
@@ -172,7 +162,7 @@ DENSE_PACK = define(
     arguments=[
         ("data", "integers, (…, k)"),
         ("weight", "one row per output, blocked"),
-        *PARAMETERS,
+        *products.PARAMETERS,
     ],
     attrs=DensePackAttrs,
     relation=_dense_type(matmul.contrib_dense_pack),
@@ -181,11 +171,11 @@ DENSE_PACK = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=contrib_dense_pack,
     samples=[
-        sample(int8(2, 3), int8(4, 3), *scalars(3, -7)),
+        sample(int8(2, 3), int8(4, 3), *products.scalars(3, -7)),
         sample(
             uint8(2, 8),
             int8(3, 2, 2, 4),
-            *vectors(6),
+            *products.vectors(6),
             units=6,
             weight_layout="NC2n4c",
             out_dtype="int64",
@@ -198,13 +188,15 @@ DENSE_PACK = define(
 class BatchMatmulAttrs(matmul.BatchMatmulAttrs):
     """out_dtype: the element type of the sums: int16, int32 or int64"""
 
-    out_dtype: DType | None = SUM_DTYPE
+    out_dtype: DType | None = products.SUM_DTYPE
 
 
 def _batch_matmul_type(site: Site) -> Type | None:
     """(b, m, k) x (b, k, n) -> (b, m, n), with either transposed before; a batch of 1 broadcasts"""
     assert matmul.BATCH_MATMUL.relation is not None
-    return with_parameters(site, matmul.BATCH_MATMUL.relation(factors(site)), None)
+    return products.with_parameters(
+        site, matmul.BATCH_MATMUL.relation(products.factors(site)), None
+    )
 
 
 def _batch_matmul(
@@ -218,8 +210,8 @@ def _batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Any:
-    left = shifted(x, x_zero_point.reshape(()), out_dtype)
-    right = shifted(y, y_zero_point.reshape(()), out_dtype)
+    left = products.shifted(x, x_zero_point.reshape(()), out_dtype)
+    right = products.shifted(y, y_zero_point.reshape(()), out_dtype)
     return np.matmul(
         left.swapaxes(1, 2) if transpose_a else left,
         right.swapaxes(1, 2) if transpose_b else right,
@@ -236,8 +228,8 @@ def _batch_matmul_compute(
     **known: Any,
 ) -> te.Tensor:
     return matmul.matmul_compute(
-        shifted_by_one(x, x_zero_point, out.dtype),
-        shifted_by_one(y, y_zero_point, out.dtype),
+        products.shifted_by_one(x, x_zero_point, out.dtype),
+        products.shifted_by_one(y, y_zero_point, out.dtype),
         out,
         **known,
     )
@@ -277,8 +269,10 @@ BATCH_MATMUL = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=batch_matmul,
     samples=[
-        sample(int8(5, 2, 3), int8(5, 3, 4), *scalars(3, -7)),
-        sample(uint8(5, 2, 3), int8(1, 4, 3), *scalars(128, 1), transpose_b=True),
-        sample(int8(1, 3, 2), int8(5, 3, 4), *scalars(1), transpose_a=True, out_dtype="int64"),
+        sample(int8(5, 2, 3), int8(5, 3, 4), *products.scalars(3, -7)),
+        sample(uint8(5, 2, 3), int8(1, 4, 3), *products.scalars(128, 1), transpose_b=True),
+        sample(
+            int8(1, 3, 2), int8(5, 3, 4), *products.scalars(1), transpose_a=True, out_dtype="int64"
+        ),
     ],
 )

@@ -15,14 +15,7 @@ from relay.op.building.layouts import read_layout
 from relay.op.building.numerics import convert
 from relay.op.building.views import Place, along, extent_in, fill, indices_in, view
 from relay.op.opdef import FusionKind, Tensor, define, sample
-from relay.op.pool import pool_compute
-from relay.op.pool.pool import (
-    AvgPool2DAttrs,
-    counted,
-    on_unblocked,
-    pool_windows,
-    pooled_type,
-)
+from relay.op.pool import pool, pool_compute
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centered, saturated, scaled
 from relay.op.qnn.parameters import (
@@ -37,7 +30,7 @@ from relay.op.site import Site
 
 
 @attrs
-class QuantizedAvgPool2DAttrs(AvgPool2DAttrs):
+class QuantizedAvgPool2DAttrs(pool.AvgPool2DAttrs):
     """compute_dtype: "int64" multiplies the sum in fixed point, with ties rounded up; "float32" in
     that type, with ties to even; "None" is "int64"
     """
@@ -48,7 +41,7 @@ class QuantizedAvgPool2DAttrs(AvgPool2DAttrs):
 def _avg_pool2d_type(site: Site) -> Type | None:
     """(n, c, h, w) -> (n, c, windows…)"""
     site.require_elements(0, QUANTIZED)
-    result = pooled_type(site, "HW", 0)
+    result = pool.pooled_type(site, "HW", 0)
     return result if parameters_known(site, (1, 3), (2, 4)) else None
 
 
@@ -69,15 +62,15 @@ def _avg_pool2d(
 
     def mean(x: np.ndarray) -> Any:
         (values,) = centered(x, zero_point)
-        total = pool_windows(values, 0, **known).sum((-2, -1))[None]
-        count = counted(x.shape[2:], count_include_pad, **known)
+        total = pool.pool_windows(values, 0, **known).sum((-2, -1))[None]
+        count = pool.counted(x.shape[2:], count_include_pad, **known)
         factor = scale / (new_scale * count)
         if compute_dtype == "float32":
             whole = np.rint(total.astype(np.float32) * factor.astype(np.float32))
             return convert(whole.astype(np.float64) + new_zero_point, x.dtype.name)[0]
         return saturated(scaled(total, factor) + new_zero_point, x.dtype.name)
 
-    return on_unblocked(data, layout, out_layout, mean)
+    return pool.on_unblocked(data, layout, out_layout, mean)
 
 
 def _avg_pool2d_compute(

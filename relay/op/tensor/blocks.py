@@ -14,16 +14,9 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.elements import place, position
 from relay.op.building.layout_rules import WHOLE_IMAGE
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    read_layout,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import convert
 from relay.op.building.views import Place, fill, view
 from relay.op.facts import Precision, Trait
@@ -254,13 +247,13 @@ def _rebuilt(change: Change) -> Relation:
     def relation(site: Site) -> Type | None:
         size = site.attrs.block_size
         site.require(size > 0, "`block_size` is not positive", "1 or more", f"block_size = {size}")
-        layout = require_layout(site, "layout", site.attrs.layout, "NCHW")
-        extents = unblocked_shape(site, 0, layout, "NCHW")
+        layout = layouts.require_layout(site, "layout", site.attrs.layout, "NCHW")
+        extents = layouts.unblocked_shape(site, 0, layout, "NCHW")
         if extents is None or (data := site.tensor(0)) is None:
             return None
         batch, channels, *spatial = extents
         shape = (batch, *change(site, channels, spatial))
-        return TensorType(blocked_shape(site, shape, "NCHW", layout), data.dtype)
+        return TensorType(layouts.blocked_shape(site, shape, "NCHW", layout), data.dtype)
 
     return relation
 
@@ -280,7 +273,7 @@ def _blocks_to_channels(site: Site, channels: Dim, spatial: Sequence[Dim]) -> li
 
 
 def _depth_to_space(data: np.ndarray, block_size: int, layout: str, mode: str) -> np.ndarray:
-    images = unblocked(data, layout, "NCHW")
+    images = layouts.unblocked(data, layout, "NCHW")
     batch, channels, height, width = images.shape
     block, fewer = block_size, channels // block_size**2
     if mode == "DCR":
@@ -290,17 +283,17 @@ def _depth_to_space(data: np.ndarray, block_size: int, layout: str, mode: str) -
         parts = images.reshape(batch, fewer, block, block, height, width)
         parts = parts.transpose(0, 1, 4, 2, 5, 3)
     result = parts.reshape(batch, fewer, height * block, width * block)
-    return blocked(result, "NCHW", layout)
+    return layouts.blocked(result, "NCHW", layout)
 
 
 def _space_to_depth(data: np.ndarray, block_size: int, layout: str, mode: str) -> np.ndarray:
-    images = unblocked(data, layout, "NCHW")
+    images = layouts.unblocked(data, layout, "NCHW")
     batch, channels, *extents = images.shape
     height, width = (extent // block_size for extent in extents)
     parts = images.reshape(batch, channels, height, block_size, width, block_size)
     parts = parts.transpose((0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4))
     result = parts.reshape(batch, channels * block_size**2, height, width)
-    return blocked(result, "NCHW", layout)
+    return layouts.blocked(result, "NCHW", layout)
 
 
 def _depth_to_space_compute(
@@ -314,7 +307,7 @@ def _depth_to_space_compute(
         channel = inside.then(at["C"]) if mode == "DCR" else at["C"].then(inside)
         return source.at(N=at["N"], C=channel, H=rows[0], W=columns[0])
 
-    return fill(out.shape, read_layout(layout), element, "depth_to_space")
+    return fill(out.shape, layouts.read_layout(layout), element, "depth_to_space")
 
 
 def _space_to_depth_compute(
@@ -330,7 +323,7 @@ def _space_to_depth_compute(
         row, column = inside.divided(block)
         return source.at(N=at["N"], C=channel, H=at["H"].then(row), W=at["W"].then(column))
 
-    return fill(out.shape, read_layout(layout), element, "space_to_depth")
+    return fill(out.shape, layouts.read_layout(layout), element, "space_to_depth")
 
 
 depth_to_space = define(

@@ -12,6 +12,7 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
+from relay.op import relations
 from relay.op.building import layout_rules, scalars
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import is_integral, limits, rounded_once
@@ -28,13 +29,6 @@ from relay.op.facts import (
     slope,
 )
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
-from relay.op.relations import (
-    same_numeric_type,
-    same_type,
-    same_type_float,
-    same_type_of,
-    with_dtype,
-)
 from relay.op.site import BITS, BOOLEAN, Relation
 
 
@@ -82,7 +76,7 @@ def _float(
     )
     scalar = _function(name)
     facts = {"cost": EXPENSIVE, **facts}
-    return _unary(name, doc, same_type_float, reference, scalar, samples, **facts)
+    return _unary(name, doc, relations.same_type_float, reference, scalar, samples, **facts)
 
 
 def _numeric(
@@ -95,7 +89,7 @@ def _numeric(
         sample((2, 0), dtype="uint8", high=9),
     )
     facts = {"precision": Precision.FOLLOW, **facts}
-    return _unary(name, doc, same_numeric_type, reference, scalar, samples, **facts)
+    return _unary(name, doc, relations.same_numeric_type, reference, scalar, samples, **facts)
 
 
 def _test(name: str, doc: str, reference: Any) -> OpDef:
@@ -105,7 +99,7 @@ def _test(name: str, doc: str, reference: Any) -> OpDef:
 
     values = np.array([[1.0, np.nan, -np.inf], [0.0, np.inf, -3.5]], "float32")
     samples = (sample(values), sample(values.astype("float16")), sample((2,), dtype="int32"))
-    relation = with_dtype("bool")
+    relation = relations.with_dtype("bool")
     return _unary(name, doc, relation, reference, scalar, samples, precision=Precision.FOLLOW)
 
 
@@ -280,7 +274,7 @@ isfinite = _test("isfinite", "Whether an element is neither NaN nor infinite.", 
 logical_not = _unary(
     "logical_not",
     "Not data.",
-    same_type_of(BOOLEAN),
+    relations.same_type_of(BOOLEAN),
     np.logical_not,
     operator.invert,
     (sample((2, 3), dtype="bool"), sample((), dtype="bool")),
@@ -289,7 +283,7 @@ logical_not = _unary(
 bitwise_not = _unary(
     "bitwise_not",
     "Every bit flipped; for bool that is `logical_not`.",
-    same_type_of(BITS),
+    relations.same_type_of(BITS),
     np.invert,
     operator.invert,
     (sample((2, 3), dtype="int32"), sample((), dtype="uint8"), sample((4,), dtype="bool")),
@@ -301,7 +295,7 @@ bitwise_not = _unary(
 copy = _unary(
     "copy",
     "A tensor with the same elements.",
-    same_type,
+    relations.same_type,
     np.copy,
     lambda data: data,
     _ANYTHING,
@@ -310,7 +304,7 @@ copy = _unary(
 zeros_like = _unary(
     "zeros_like",
     "Zeros of the same shape and type.",
-    same_type,
+    relations.same_type,
     np.zeros_like,
     lambda data: te.const(0, data.dtype),
     _ANYTHING,
@@ -319,7 +313,7 @@ zeros_like = _unary(
 ones_like = _unary(
     "ones_like",
     "Ones of the same shape and type.",
-    same_type,
+    relations.same_type,
     np.ones_like,
     lambda data: te.const(1, data.dtype),
     _ANYTHING,
@@ -377,7 +371,7 @@ CLIP = define(
     doc="min(max(data, a_min), a_max); NaN stays NaN. Bounds of integers are rounded inwards.",
     arguments=[("data", "the input")],
     attrs=ClipAttrs,
-    relation=same_numeric_type,
+    relation=relations.same_numeric_type,
     reference=rounded_once(_clip),
     compute=elementwise(scalars.rounded_once(_clip_element)),
     fusion=FusionKind.ELEMWISE,

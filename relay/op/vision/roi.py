@@ -10,15 +10,9 @@ import numpy as np
 
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.building import layouts
 from relay.op.building.interpolation import Taps, linear_taps, resampled
 from relay.op.building.layout_rules import WHOLE_IMAGE
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import widened
 from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, define, sample
@@ -63,7 +57,7 @@ def _roi_type(site: Site) -> Type | None:
     """((n, c, h, w), (regions, 5)) -> (regions, c, *pooled_size)"""
     known = site.attrs
     site.require_elements(0, FLOATING)
-    layout = require_layout(site, "layout", known.layout, "NCHW")
+    layout = layouts.require_layout(site, "layout", known.layout, "NCHW")
     site.require(
         len(known.pooled_size) == 2 and all(size > 0 for size in known.pooled_size),
         "`pooled_size` does not fit",
@@ -72,12 +66,12 @@ def _roi_type(site: Site) -> Type | None:
     )
     site.require_finite("spatial_scale", known.spatial_scale)
     data, rois = site.tensor(0), site.tensor(1, rank=2)
-    extents = unblocked_shape(site, 0, layout, "NCHW")
+    extents = layouts.unblocked_shape(site, 0, layout, "NCHW")
     if data is None or extents is None or rois is None:
         return None
     regions, _ = site.expect(1, (rois.shape[0], 5), data.dtype).shape
     require_elements(site, (extents[0], *extents[2:]), "NHW", (regions,))
-    shape = blocked_shape(site, (regions, extents[1], *known.pooled_size), "NCHW", layout)
+    shape = layouts.blocked_shape(site, (regions, extents[1], *known.pooled_size), "NCHW", layout)
     return TensorType(shape, data.dtype)
 
 
@@ -138,7 +132,7 @@ def _roi_align(
     mode: str,
     aligned: bool,
 ) -> Any:
-    images = widened(unblocked(data, layout, "NCHW"))
+    images = widened(layouts.unblocked(data, layout, "NCHW"))
     height, width = pooled_size
     pooled = np.zeros((len(rois), images.shape[1], height, width), images.dtype)
     for result, region in zip(pooled, rois.astype(np.float64), strict=True):
@@ -159,7 +153,7 @@ def _roi_align(
             else:  # samples outside are 0
                 found = read.max((1, 2))
                 result[:, y, x] = found if count == down * across else np.maximum(found, 0)
-    return blocked(pooled.astype(data.dtype), "NCHW", layout)
+    return layouts.blocked(pooled.astype(data.dtype), "NCHW", layout)
 
 
 def _terms(image: np.ndarray, rows: Taps, columns: Taps) -> Any:
@@ -253,7 +247,7 @@ def _roi_pool(
     spatial_scale: float,
     layout: str,
 ) -> Any:
-    images = unblocked(data, layout, "NCHW")
+    images = layouts.unblocked(data, layout, "NCHW")
     pooled = np.zeros((len(rois), images.shape[1], *pooled_size), data.dtype)
     for result, region in zip(pooled, rois.astype(np.float64), strict=True):
         left, top, right, bottom = region[1:] * spatial_scale
@@ -265,7 +259,7 @@ def _roi_pool(
                 if above < below and before < after:
                     cell = widened(image[:, above:below, before:after])
                     result[:, y, x] = cell.max((1, 2)).astype(data.dtype)
-    return blocked(pooled, "NCHW", layout)
+    return layouts.blocked(pooled, "NCHW", layout)
 
 
 roi_pool = define(

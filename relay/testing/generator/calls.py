@@ -10,18 +10,11 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Constructor, Expr, Let, Var, const, get_op
 from relay.ir.types import FuncType, TensorType, Type, TypeCall, TypeKind, TypeVar, substitute
 from relay.ir.variables import all_type_vars
+from relay.testing.generator import types
 from relay.testing.generator.choices import chance, pick
 from relay.testing.generator.ledger import NAMES
 from relay.testing.generator.scope import UNKNOWN_COST, Callee, GeneratorScope
 from relay.testing.generator.tensors import call
-from relay.testing.generator.types import (
-    INT32,
-    Vocabulary,
-    match_types,
-    needs_annotation,
-    random_dim,
-    random_type,
-)
 
 if TYPE_CHECKING:
     from relay.testing.generator.expressions import Writer
@@ -40,7 +33,7 @@ def callable_for(
     for callee in (*writer.callees, *scope.callees):
         if writer.cost + callee.cost > writer.limit:
             continue
-        bindings = match_types(callee.ty.ret_type, goal, callee.variables)
+        bindings = types.match_types(callee.ty.ret_type, goal, callee.variables)
         if bindings is not None and fits(bindings, scope.words):
             found.append((callee, dict(bindings)))
     return found
@@ -65,10 +58,10 @@ def call_one(
     return apply(writer, callee.expr, callee.ty, bindings, scope, fuel - 1, known, first)
 
 
-def type_argument(writer: Writer, variable: TypeVar, words: Vocabulary) -> Type | Dim:
+def type_argument(writer: Writer, variable: TypeVar, words: types.Vocabulary) -> Type | Dim:
     if variable.kind is not TypeKind.ShapeVar:
-        return random_type(writer.choices, words, 1)
-    dim = random_dim(writer.choices, words)
+        return types.random_type(writer.choices, words, 1)
+    dim = types.random_dim(writer.choices, words)
     return dim if fits({variable: dim}, words) else 1
 
 
@@ -76,7 +69,7 @@ def turns(writer: Writer, scope: GeneratorScope, fuel: int) -> Expr:
     """The recursion depth of a call."""
     if chance(writer.choices, 70):
         return const(writer.choices.integer(0, MAX_TURNS), "int32")
-    value = writer.tensor(INT32, scope, fuel)
+    value = writer.tensor(types.INT32, scope, fuel)
     return call("clip", value.expr, a_min=0.0, a_max=float(MAX_TURNS))
 
 
@@ -138,7 +131,7 @@ def let_call(
     """A variable, the call bound to it, and the extended scope."""
     bindings = {v: type_argument(writer, v, scope.words) for v in callee.variables}
     ty = substitute(callee.ty.ret_type, bindings)
-    annotated = needs_annotation(ty)
+    annotated = types.needs_annotation(ty)
     value = call_one(writer, [(callee, bindings)], scope, fuel, annotated)
     variable = writer.variable(ty, scope.words, annotated)
     return variable, value, scope.enter([(variable, ty)])
@@ -149,7 +142,7 @@ def functions_of_type(writer: Writer, goal: FuncType, scope: GeneratorScope) -> 
     found: list[Expr] = []
     for callee in writer.callees:
         plain = FuncType(callee.ty.arg_types, callee.ty.ret_type)
-        bindings = match_types(plain, goal, callee.variables)
+        bindings = types.match_types(plain, goal, callee.variables)
         cheap = callee.cost <= UNKNOWN_COST and not callee.counts
         if cheap and bindings is not None and fits(bindings, scope.words):
             found.append(callee.expr)
@@ -158,7 +151,7 @@ def functions_of_type(writer: Writer, goal: FuncType, scope: GeneratorScope) -> 
         for constructor in definition.constructors:
             ty = constructor_type(constructor, definition)
             plain = FuncType(ty.arg_types, ty.ret_type)
-            if ty.arg_types and match_types(plain, goal, definition.type_vars) is not None:
+            if ty.arg_types and types.match_types(plain, goal, definition.type_vars) is not None:
                 found.append(constructor)
     result = goal.ret_type
     if isinstance(result, TensorType) and all(t == result for t in goal.arg_types):
@@ -168,7 +161,7 @@ def functions_of_type(writer: Writer, goal: FuncType, scope: GeneratorScope) -> 
     return found
 
 
-def fits(bindings: Mapping[TypeVar, Any], words: Vocabulary) -> bool:
+def fits(bindings: Mapping[TypeVar, Any], words: types.Vocabulary) -> bool:
     """Whether the dimensions are within `LARGEST_EXTENT`."""
     return all(
         words.extent(value) <= LARGEST_EXTENT
@@ -177,7 +170,7 @@ def fits(bindings: Mapping[TypeVar, Any], words: Vocabulary) -> bool:
     )
 
 
-def shown_argument(variable: TypeVar, value: Any, words: Vocabulary) -> Type | Dim:
+def shown_argument(variable: TypeVar, value: Any, words: types.Vocabulary) -> Type | Dim:
     """A type argument with hidden symbols as `?`."""
     if variable.kind is TypeKind.ShapeVar:
         return words.shown_dim(value)

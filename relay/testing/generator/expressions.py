@@ -20,21 +20,7 @@ from dataclasses import replace
 from functools import partial
 
 from relay.ir import dims
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.types import (
     BOOL,
     UNIT,
@@ -65,7 +51,7 @@ from relay.testing.generator.simplest_tensor import converted, simplest
 from relay.testing.generator.tensors import Built, TensorRules, call, clipped
 from relay.testing.generator.types import needs_annotation, random_type
 
-Rule = Callable[[], Expr]
+Rule = Callable[[], ir.Expr]
 Rules = list[tuple[int, Rule]]
 
 
@@ -74,7 +60,9 @@ class Writer(Ledger):
 
     # --- entry points
 
-    def expression(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool = False) -> Expr:
+    def expression(
+        self, goal: Type, scope: GeneratorScope, fuel: int, known: bool = False
+    ) -> ir.Expr:
         """An expression of type `goal`, whose tensors are within `BOUND`."""
         if isinstance(goal, TensorType):
             return clipped(self.tensor(goal, scope, fuel), goal, BOUND).expr
@@ -114,7 +102,7 @@ class Writer(Ledger):
 
     # --- leaves
 
-    def leaf(self, goal: Type, scope: GeneratorScope, known: bool) -> Expr:
+    def leaf(self, goal: Type, scope: GeneratorScope, known: bool) -> ir.Expr:
         """A variable, or the smallest value of the type."""
         self.cost += 1
         if (cells := scope.of_type(RefType(goal))) and chance(self.choices, 30):
@@ -126,12 +114,12 @@ class Writer(Ledger):
             case TensorType():
                 return clipped(self.tensor_leaf(goal, scope), goal, BOUND).expr
             case TupleType(fields=fields):
-                return Tuple(tuple(self.leaf(f, scope, known) for f in fields))
+                return ir.Tuple(tuple(self.leaf(f, scope, known) for f in fields))
             case FuncType():
                 return self.function(goal, scope, 0, known)
             case RefType(value=value):
                 self.effects += 1
-                return RefCreate(self.leaf(value, scope, known))
+                return ir.RefCreate(self.leaf(value, scope, known))
             case TypeCall():
                 constructors = scope.words.definition(goal).constructors
                 # mostly the first, which is not recursive
@@ -153,7 +141,7 @@ class Writer(Ledger):
                 if ty.shape == goal.shape and chance(self.choices, 70):
                     return Built(converted(expr, ty.dtype, goal.dtype), BOUND)
 
-        def witness(symbol: dims.Symbol) -> tuple[Expr, str]:
+        def witness(symbol: dims.Symbol) -> tuple[ir.Expr, str]:
             expr, ty, axis = scope.tensor_with(symbol)
             others = tuple(i for i in range(len(ty.shape)) if i != axis)
             return (call("max", expr, axis=others) if others else expr), ty.dtype
@@ -172,7 +160,7 @@ class Writer(Ledger):
                 rules.append(
                     (
                         6,
-                        lambda: Tuple(
+                        lambda: ir.Tuple(
                             tuple(self.expression(f, scope, fuel - 1, known) for f in fields)
                         ),
                     )
@@ -190,18 +178,20 @@ class Writer(Ledger):
                 rules.append((4, partial(self.reference, goal, scope, fuel - 1, known)))
         return rules
 
-    def reference(self, goal: RefType, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def reference(self, goal: RefType, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         self.effects += 1
-        return RefCreate(self.expression(goal.value, scope, fuel, known))
+        return ir.RefCreate(self.expression(goal.value, scope, fuel, known))
 
-    def function(self, goal: FuncType, scope: GeneratorScope, fuel: int, known: bool) -> Function:
+    def function(
+        self, goal: FuncType, scope: GeneratorScope, fuel: int, known: bool
+    ) -> ir.Function:
         """A closure of at most `UNKNOWN_COST`, as it may be called from anywhere."""
         made, _ = self.closure(goal, scope, fuel, known, UNKNOWN_COST)
         return made
 
     def closure(
         self, goal: FuncType, scope: GeneratorScope, fuel: int, known: bool, cost: int
-    ) -> tuple[Function, int]:
+    ) -> tuple[ir.Function, int]:
         """A function of at most that cost, and its actual cost."""
         told = known and chance(self.choices, 20)  # by the context
         params = [self.variable(t, scope.words, not told) for t in goal.arg_types]
@@ -210,7 +200,7 @@ class Writer(Ledger):
             annotated = chance(self.choices, 40)
             body = self.expression(goal.ret_type, inner, fuel, known or annotated)
         result = scope.words.shown(goal.ret_type) if annotated else None
-        return Function(tuple(params), body, result, (), self.attributes()), spent()
+        return ir.Function(tuple(params), body, result, (), self.attributes()), spent()
 
     # --- rules for every type
 
@@ -243,7 +233,7 @@ class Writer(Ledger):
                 )
         return rules
 
-    def let(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def let(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         callees = [c for c in (*self.callees, *scope.callees) if self.cost + c.cost <= self.limit]
         if callees and chance(self.choices, 40):
             variable, value, inner = let_call(self, pick(self.choices, callees), scope, fuel - 1)
@@ -253,9 +243,9 @@ class Writer(Ledger):
             value = self.expression(ty, scope, fuel - 1, annotated)
             variable = self.variable(ty, scope.words, annotated)
             inner = scope.enter([(variable, ty)])
-        return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
+        return ir.Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
-    def let_closure(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def let_closure(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         """`let %f = fn (…) { … }`, to be called within the limit of cost."""
         if chance(self.choices, 25) and self.features.polymorphism:
             return self.let_polymorphic(goal, scope, fuel, known)
@@ -270,9 +260,9 @@ class Writer(Ledger):
         variable = self.variable(ty, scope.words, annotated, "f")
         as_value = [Binding(variable, ty, pure)] if cost <= UNKNOWN_COST else []
         inner = scope.bind(as_value, [Callee(variable, ty, (), cost, pure)])
-        return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
+        return ir.Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
-    def let_polymorphic(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def let_polymorphic(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         """`let %f = fn [A](%x: A, …) -> … { … }`, instantiated by each call."""
         first: Type
         if self.features.named_dims and chance(self.choices, 40):
@@ -291,27 +281,27 @@ class Writer(Ledger):
         before = self.effects
         with self.forgetting(), self.costing_at_most(UNKNOWN_COST) as spent:
             body = self.expression(result, inside, fuel - 1, True)
-        value = Function(tuple(variables), body, words.shown(result), (a,))
+        value = ir.Function(tuple(variables), body, words.shown(result), (a,))
         variable = self.variable(UNIT, words, False, "f")
         ty = FuncType(params, result, (a,))
         callee = Callee(variable, ty, (a,), spent(), self.effects == before)
         inner = scope.bind([], [callee])
-        return Let(variable, value, self.expression(goal, inner, fuel - 1, known))
+        return ir.Let(variable, value, self.expression(goal, inner, fuel - 1, known))
 
-    def applied_closure(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def applied_closure(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         ty = FuncType((random_type(self.choices, scope.words, 1),), goal)
         (argument,) = ty.arg_types
         value = self.expression(argument, scope, fuel - 1)
         made, cost = self.closure(ty, scope, fuel - 1, known, (self.limit - self.cost) // 2)
         self.cost += cost
-        return Call(made, (value,))
+        return ir.Call(made, (value,))
 
-    def branch(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def branch(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         cond = self.expression(BOOL, scope, fuel - 1)
         true_branch = self.expression(goal, scope, fuel - 1, known)
-        return If(cond, true_branch, self.expression(goal, scope, fuel - 1, True))
+        return ir.If(cond, true_branch, self.expression(goal, scope, fuel - 1, True))
 
-    def projection(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def projection(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         """A field of a tuple in scope, or of a new one."""
         in_scope = [
             (b, i)
@@ -322,13 +312,13 @@ class Writer(Ledger):
         ]
         if in_scope and chance(self.choices, 75):
             binding, index = pick(self.choices, in_scope)
-            return TupleGetItem(self.use(binding), index)
+            return ir.TupleGetItem(self.use(binding), index)
         fields = [random_type(self.choices, scope.words, 1) for _ in range(2)]
         index = self.choices.integer(0, 1)
         fields[index] = goal
-        return TupleGetItem(self.expression(TupleType(tuple(fields)), scope, fuel - 1), index)
+        return ir.TupleGetItem(self.expression(TupleType(tuple(fields)), scope, fuel - 1), index)
 
-    def match(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def match(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         """An exhaustive match on a value in scope, or on a new one."""
         patterns = Patterns(self.choices, scope.words, partial(self.pattern_variable, scope.words))
         matched = [b for b in scope.bindings if isinstance(b.ty, TypeCall | TupleType)]
@@ -345,8 +335,8 @@ class Writer(Ledger):
         for index, case in enumerate(cases):
             inner = scope.enter(case.variables)
             body = self.expression(goal, inner, fuel - 1, known or index > 0)
-            clauses.append(Clause(case.pattern, body))
-        return Match(data, tuple(clauses), complete=not chance(self.choices, 15))
+            clauses.append(ir.Clause(case.pattern, body))
+        return ir.Match(data, tuple(clauses), complete=not chance(self.choices, 15))
 
     def matchable(self, scope: GeneratorScope) -> Type:
         """A type to match on."""
@@ -359,7 +349,7 @@ class Writer(Ledger):
 
     def inexhaustive_match(
         self, goal: Type, ty: TypeCall, scope: GeneratorScope, fuel: int, known: bool
-    ) -> Expr:
+    ) -> ir.Expr:
         """`match? (C(…)) { C(…) => … }`: an inexhaustive match that cannot fail."""
         constructor = pick(self.choices, scope.words.definition(ty).constructors)
         data = construct(self, constructor, ty, scope, fuel - 1, False)
@@ -367,16 +357,16 @@ class Writer(Ledger):
         (case,) = patterns.fields(constructor, ty)
         inner = scope.enter(case.variables)
         body = self.expression(goal, inner, fuel - 1, known)
-        return Match(data, (Clause(case.pattern, body),), complete=False)
+        return ir.Match(data, (ir.Clause(case.pattern, body),), complete=False)
 
     # --- references
 
-    def cell(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> Expr:
+    def cell(self, goal: Type, scope: GeneratorScope, fuel: int, known: bool) -> ir.Expr:
         """`let %r = ref(…); …`"""
         held = goal if chance(self.choices, 50) else random_type(self.choices, scope.words, 1)
         self.effects += 1
         annotated = needs_annotation(held) or chance(self.choices, 30)
-        value = RefCreate(self.expression(held, scope, fuel - 1, annotated))
+        value = ir.RefCreate(self.expression(held, scope, fuel - 1, annotated))
         ty = RefType(held)
         variable = self.variable(ty, scope.words, annotated, "r")
         binding = Binding(variable, ty, pure=False)
@@ -387,22 +377,22 @@ class Writer(Ledger):
             body = self.read(binding)
         else:
             body = self.expression(goal, inner, fuel - 1, known)
-        return Let(variable, value, body)
+        return ir.Let(variable, value, body)
 
-    def read(self, binding: Binding) -> Expr:
+    def read(self, binding: Binding) -> ir.Expr:
         self.effects += 1
-        return RefRead(self.use(binding))
+        return ir.RefRead(self.use(binding))
 
     def write(
         self, binding: Binding, goal: Type, scope: GeneratorScope, fuel: int, known: bool
-    ) -> Expr:
+    ) -> ir.Expr:
         """`ref_write(%r, …); …`"""
         assert isinstance(binding.ty, RefType)
         self.effects += 1
         value = self.expression(binding.ty.value, scope, fuel - 1, True)
-        written = RefWrite(self.use(binding), value)
+        written = ir.RefWrite(self.use(binding), value)
         rest = self.expression(goal, scope, fuel - 1, known)
-        return Let(Var("_"), written, rest)
+        return ir.Let(ir.Var("_"), written, rest)
 
 
 def _within_bound(rule: Rule) -> Built:

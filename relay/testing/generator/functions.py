@@ -5,22 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from relay.ir import expr as ir
 from relay.ir.adt import TypeData
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    PatternConstructor,
-    PatternVar,
-    Var,
-    const,
-)
 from relay.ir.types import (
     FuncType,
     ShapeVar,
@@ -54,7 +40,7 @@ MAIN_COST: Final = 3000
 # The assumed number of nodes of a value of a recursive data type.
 VALUE_SIZE: Final = 10
 
-Made = list[tuple[GlobalVar, Function]]
+Made = list[tuple[ir.GlobalVar, ir.Function]]
 
 
 class Functions:
@@ -84,9 +70,9 @@ class Functions:
         """The nesting depth, logarithmic in the remaining size."""
         return 4 + max(self.writer.left, 1).bit_length() // 2
 
-    def name(self) -> GlobalVar:
+    def name(self) -> ir.GlobalVar:
         self.count += 1
-        return GlobalVar(f"f{self.count - 1}")
+        return ir.GlobalVar(f"f{self.count - 1}")
 
     # --- signatures
 
@@ -119,7 +105,7 @@ class Functions:
 
     def done(
         self,
-        name: GlobalVar,
+        name: ir.GlobalVar,
         params: list[Type],
         result: Type,
         declared: tuple[TypeVar, ...],
@@ -156,7 +142,7 @@ class Functions:
         self.done(name, params, result, declared, words, self.writer.cost, effects)
         shown = words.shown(result) if annotated else None
         attrs = self.writer.attributes()
-        return [(name, Function(tuple(variables), body, shown, declared, attrs))]
+        return [(name, ir.Function(tuple(variables), body, shown, declared, attrs))]
 
     def result(self, words: Vocabulary) -> Type:
         if words.type_vars and chance(self.choices, 60):
@@ -225,15 +211,15 @@ class Functions:
             below = []
             for index in recursive_fields(constructor):
                 variable = self.writer.variable(result, words, False)
-                below.append((variable, Call(name, (fields[index][0], *others))))
+                below.append((variable, ir.Call(name, (fields[index][0], *others))))
                 inner = inner.enter([(variable, result)])
             body = self.writer.expression(result, inner, self.fuel - 1, True)
             for variable, again in reversed(below):
-                body = Let(variable, again, body)
-            clauses.append(Clause(pattern, body))
+                body = ir.Let(variable, again, body)
+            clauses.append(ir.Clause(pattern, body))
         cost = self.writer.cost * VALUE_SIZE
-        function = Function(
-            (data, *others), Match(data, tuple(clauses)), words.shown(result), declared
+        function = ir.Function(
+            (data, *others), ir.Match(data, tuple(clauses)), words.shown(result), declared
         )
         self.done(name, [whole, *params], result, declared, words, cost, effects)
         return [(name, function)]
@@ -259,25 +245,25 @@ class Functions:
         words = self.words.with_variables((*before, *after), ())
         source, target = TypeCall(definition.header, before), TypeCall(definition.header, after)
         name = self.name()
-        data = Var("t", source)
+        data = ir.Var("t", source)
         types: list[Type] = [FuncType((a,), b) for a, b in pairs]
-        functions = [Var("g", ty) for ty in types]
+        functions = [ir.Var("g", ty) for ty in types]
         effects = self.writer.effects
         self.writer.effects += 1  # of its function parameters
         clauses = []
         for constructor in definition.constructors:
             pattern, fields = self.destructure(constructor, source, words)
-            args: list[Expr] = []
+            args: list[ir.Expr] = []
             for field, ty in fields:
                 if ty == source:
-                    args.append(Call(name, (field, *functions)))
+                    args.append(ir.Call(name, (field, *functions)))
                 elif isinstance(ty, TypeVar):
-                    args.append(Call(functions[before.index(ty)], (field,)))
+                    args.append(ir.Call(functions[before.index(ty)], (field,)))
                 else:
                     args.append(field)
-            clauses.append(Clause(pattern, Call(constructor, tuple(args))))
-        body = Match(data, tuple(clauses))
-        function = Function((data, *functions), body, target, (*before, *after))
+            clauses.append(ir.Clause(pattern, ir.Call(constructor, tuple(args))))
+        body = ir.Match(data, tuple(clauses))
+        function = ir.Function((data, *functions), body, target, (*before, *after))
         self.done(
             name,
             [source, *types],
@@ -294,7 +280,7 @@ class Functions:
         words, declared, params = self.variables()
         whole = self.recursive_type(words)
         name = self.name()
-        counter = Var("i", INT32)
+        counter = ir.Var("i", INT32)
         variables = [self.writer.parameter(t, words) for t in params]
         scope = GeneratorScope(words).enter(
             [(counter, INT32), *zip(variables, params, strict=True)]
@@ -306,19 +292,19 @@ class Functions:
         effects = self.writer.effects
         base = construct(self.writer, definition.constructors[0], whole, scope, 1, True)
         below = self.writer.variable(whole, words, False)
-        args: list[Expr] = [
+        args: list[ir.Expr] = [
             below if index in recursive_fields(constructor) else self.part(ty, scope)
             for index, ty in enumerate(words.fields(constructor, whole))
         ]
-        less = call("subtract", counter, const(1, "int32"))
-        step = Let(below, Call(name, (less, *variables)), Call(constructor, tuple(args)))
-        body = If(call("less_equal", counter, const(0, "int32")), base, step)
+        less = call("subtract", counter, ir.const(1, "int32"))
+        step = ir.Let(below, ir.Call(name, (less, *variables)), ir.Call(constructor, tuple(args)))
+        body = ir.If(call("less_equal", counter, ir.const(0, "int32")), base, step)
         cost = self.writer.cost * (MAX_TURNS + 1)
         self.done(name, [INT32, *params], whole, declared, words, cost, effects, counts=True)
-        function = Function((counter, *variables), body, words.shown(whole), declared)
+        function = ir.Function((counter, *variables), body, words.shown(whole), declared)
         return [(name, function)]
 
-    def part(self, ty: Type, scope: GeneratorScope) -> Expr:
+    def part(self, ty: Type, scope: GeneratorScope) -> ir.Expr:
         return self.writer.expression(ty, scope, self.fuel - 2, True)
 
     def recursive_type(self, words: Vocabulary) -> TypeCall:
@@ -327,16 +313,18 @@ class Functions:
         return TypeCall(definition.header, args)
 
     def destructure(
-        self, constructor: Constructor, ty: TypeCall, words: Vocabulary
-    ) -> tuple[PatternConstructor, list[tuple[Var, Type]]]:
+        self, constructor: ir.Constructor, ty: TypeCall, words: Vocabulary
+    ) -> tuple[ir.PatternConstructor, list[tuple[ir.Var, Type]]]:
         """The pattern `C(%x, %y)`, and its variables with their types."""
         types = words.fields(constructor, ty)
         fields = [(self.writer.pattern_variable(words, t), t) for t in types]
-        return PatternConstructor(constructor, tuple(PatternVar(v) for v, _ in fields)), fields
+        return ir.PatternConstructor(
+            constructor, tuple(ir.PatternVar(v) for v, _ in fields)
+        ), fields
 
     # --- main
 
-    def main(self, size: int) -> Function:
+    def main(self, size: int) -> ir.Function:
         """Tensors and tuples of them in, data out."""
         self.writer.left = size
         self.writer.memory.clear()
@@ -367,9 +355,9 @@ class Functions:
         annotated = chance(choices, 50)
         body = self.writer.expression(result, scope, self.fuel + 1, annotated)
         for variable, value in reversed(lets):
-            body = Let(variable, value, body)
+            body = ir.Let(variable, value, body)
         shown = words.shown(result) if annotated else None
-        return Function(tuple(variables), body, shown, symbols)
+        return ir.Function(tuple(variables), body, shown, symbols)
 
 
 def _is_plain(definition: TypeData) -> bool:
@@ -382,5 +370,5 @@ def _is_plain(definition: TypeData) -> bool:
     )
 
 
-def replace_type_params(function: Function, declared: tuple[TypeVar, ...]) -> Function:
-    return Function(function.params, function.body, function.ret_type, declared)
+def replace_type_params(function: ir.Function, declared: tuple[TypeVar, ...]) -> ir.Function:
+    return ir.Function(function.params, function.body, function.ret_type, declared)

@@ -9,15 +9,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Constructor,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.types import TupleType, Type, TypeCall
 from relay.testing.generator.choices import Choices, chance
 from relay.testing.generator.types import Vocabulary
@@ -29,14 +21,16 @@ MAX_CLAUSES = 6
 class Case:
     """A pattern, and the variables it binds with their types."""
 
-    pattern: Pattern
-    variables: tuple[tuple[Var, Type], ...] = ()
+    pattern: ir.Pattern
+    variables: tuple[tuple[ir.Var, Type], ...] = ()
 
 
 class Patterns:
     """Makes patterns; `new_var` makes their variables."""
 
-    def __init__(self, choices: Choices, words: Vocabulary, new_var: Callable[[Type], Var]) -> None:
+    def __init__(
+        self, choices: Choices, words: Vocabulary, new_var: Callable[[Type], ir.Var]
+    ) -> None:
         self.choices = choices
         self.words = words
         self.new_var = new_var
@@ -54,13 +48,13 @@ class Patterns:
     def anything(self, ty: Type) -> Case:
         if chance(self.choices, 60):
             var = self.new_var(ty)
-            return Case(PatternVar(var), ((var, ty),))
-        return Case(PatternWildcard())
+            return Case(ir.PatternVar(var), ((var, ty),))
+        return Case(ir.PatternWildcard())
 
-    def fields(self, constructor: Constructor, ty: TypeCall, depth: int = 0) -> list[Case]:
+    def fields(self, constructor: ir.Constructor, ty: TypeCall, depth: int = 0) -> list[Case]:
         """Exhaustive cases for the values of `constructor`."""
         return [
-            Case(PatternConstructor(constructor, tuple(p for p, _ in parts)), _joined(parts))
+            Case(ir.PatternConstructor(constructor, tuple(p for p, _ in parts)), _joined(parts))
             for parts in self._rows(self.words.fields(constructor, ty), depth)
         ]
 
@@ -73,7 +67,7 @@ class Patterns:
                 )
             case TupleType(fields=types):
                 return [
-                    Case(PatternTuple(tuple(p for p, _ in parts)), _joined(parts))
+                    Case(ir.PatternTuple(tuple(p for p, _ in parts)), _joined(parts))
                     for parts in self._rows(types, depth - 1)
                 ]
         return None
@@ -93,8 +87,8 @@ class Patterns:
         return rows
 
 
-Row = tuple[Pattern, tuple[tuple[Var, Type], ...]]
+Row = tuple[ir.Pattern, tuple[tuple[ir.Var, Type], ...]]
 
 
-def _joined(parts: list[Row]) -> tuple[tuple[Var, Type], ...]:
+def _joined(parts: list[Row]) -> tuple[tuple[ir.Var, Type], ...]:
     return tuple(chain.from_iterable(variables for _, variables in parts))

@@ -6,17 +6,11 @@ from typing import TYPE_CHECKING
 
 from relay.ir.expr import Call, Expr, Function, If, Let, Var, const
 from relay.ir.types import UNIT, FuncType, Type
+from relay.testing.generator import types
 from relay.testing.generator.calls import MAX_TURNS, call_one
 from relay.testing.generator.choices import chance
 from relay.testing.generator.scope import Callee, GeneratorScope
 from relay.testing.generator.tensors import call
-from relay.testing.generator.types import (
-    INT32,
-    Vocabulary,
-    is_bounded,
-    random_tensor,
-    random_type,
-)
 
 if TYPE_CHECKING:
     from relay.testing.generator.expressions import Writer
@@ -29,13 +23,13 @@ def loop(writer: Writer, goal: Type, scope: GeneratorScope, fuel: int, known: bo
     %f(3, …)
     """
     state = bounded_type(writer, scope.words)
-    result = goal if is_bounded(goal, scope.words) else bounded_type(writer, scope.words)
+    result = goal if types.is_bounded(goal, scope.words) else bounded_type(writer, scope.words)
     variable = writer.variable(UNIT, scope.words, False, "f")
     before = writer.effects
     value, cost = counting_down(writer, variable, (state,), result, scope, fuel - 1)
     callee = Callee(
         variable,
-        FuncType((INT32, state), result),
+        FuncType((types.INT32, state), result),
         (),
         cost,
         writer.effects == before,
@@ -49,10 +43,10 @@ def loop(writer: Writer, goal: Type, scope: GeneratorScope, fuel: int, known: bo
     return Let(variable, value, body)
 
 
-def bounded_type(writer: Writer, words: Vocabulary) -> Type:
+def bounded_type(writer: Writer, words: types.Vocabulary) -> Type:
     """A random type whose values have bounded size."""
-    ty = random_type(writer.choices, words, 1)
-    return ty if is_bounded(ty, words) else random_tensor(writer.choices, words)
+    ty = types.random_type(writer.choices, words, 1)
+    return ty if types.is_bounded(ty, words) else types.random_tensor(writer.choices, words)
 
 
 def counting_down(
@@ -64,9 +58,9 @@ def counting_down(
     fuel: int,
 ) -> tuple[Function, int]:
     """`fn (%i, states…) -> result` that calls `recur` with %i - 1; and its cost."""
-    counter = Var("i", INT32)
+    counter = Var("i", types.INT32)
     params = [writer.parameter(t, scope.words) for t in states]
-    inner = scope.enter([(counter, INT32), *zip(params, states, strict=True)])
+    inner = scope.enter([(counter, types.INT32), *zip(params, states, strict=True)])
     share = max(1, (writer.limit - writer.cost) // (2 * (MAX_TURNS + 1)))
     with writer.costing_at_most(share) as spent:
         base = writer.expression(result, inner, fuel - 1, True)

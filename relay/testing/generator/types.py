@@ -12,25 +12,14 @@ from typing import Final
 
 from relay import tree
 from relay.immutable import frozen
-from relay.ir import dims
+from relay.ir import dims, types
 from relay.ir.adt import TypeData
 from relay.ir.dims import ANY, Dim
 from relay.ir.expr import Constructor
-from relay.ir.types import (
-    FuncType,
-    GlobalTypeVar,
-    RefType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeCall,
-    TypeVar,
-    substitute,
-)
 from relay.testing.generator.choices import Choices, chance, pick, several, weighted
 from relay.testing.generator.features import Features
 
-INT32: Final = TensorType((), "int32")
+INT32: Final = types.TensorType((), "int32")
 MAX_RANK: Final = 3
 MAX_EXTENT: Final = 3
 
@@ -41,16 +30,16 @@ class Vocabulary:
 
     features: Features
     definitions: tuple[TypeData, ...] = ()
-    type_vars: tuple[TypeVar, ...] = ()
-    symbols: tuple[TypeVar, ...] = ()  # dimensions, hidden ones included
-    hidden: frozenset[TypeVar] = frozenset()
+    type_vars: tuple[types.TypeVar, ...] = ()
+    symbols: tuple[types.TypeVar, ...] = ()  # dimensions, hidden ones included
+    hidden: frozenset[types.TypeVar] = frozenset()
     largest: int = MAX_EXTENT  # upper bound of a symbol
 
     def with_variables(
         self,
-        type_vars: Sequence[TypeVar],
-        symbols: Sequence[TypeVar],
-        hidden: Collection[TypeVar] = (),
+        type_vars: Sequence[types.TypeVar],
+        symbols: Sequence[types.TypeVar],
+        hidden: Collection[types.TypeVar] = (),
     ) -> Vocabulary:
         return replace(
             self,
@@ -65,20 +54,20 @@ class Vocabulary:
         assert isinstance(found, int)
         return found
 
-    def shown(self, ty: Type) -> Type:
+    def shown(self, ty: types.Type) -> types.Type:
         """`ty` with hidden symbols as `?`."""
-        return substitute(ty, dict.fromkeys(self.hidden, ANY))
+        return types.substitute(ty, dict.fromkeys(self.hidden, ANY))
 
     def shown_dim(self, dim: Dim) -> Dim:
         return dims.substitute(dim, lambda s: ANY if s in self.hidden else s)
 
-    def definition(self, ty: TypeCall) -> TypeData:
+    def definition(self, ty: types.TypeCall) -> TypeData:
         return next(d for d in self.definitions if d.header == ty.func)
 
-    def fields(self, constructor: Constructor, ty: TypeCall) -> tuple[Type, ...]:
+    def fields(self, constructor: Constructor, ty: types.TypeCall) -> tuple[types.Type, ...]:
         """The types of a constructor's fields in a value of type `ty`."""
         bindings = dict(zip(self.definition(ty).type_vars, ty.args, strict=True))
-        return tuple(substitute(t, bindings) for t in constructor.inputs)
+        return tuple(types.substitute(t, bindings) for t in constructor.inputs)
 
 
 # --- random types ------------------------------------------------------------------------------
@@ -100,19 +89,19 @@ def random_dim(choices: Choices, words: Vocabulary) -> Dim:
     )
 
 
-def random_tensor(choices: Choices, words: Vocabulary) -> TensorType:
+def random_tensor(choices: Choices, words: Vocabulary) -> types.TensorType:
     """A tensor of up to `MAX_RANK` axes."""
     rank = weighted(choices, [(3, 0), (3, 1), (3, 2), (1, MAX_RANK)])
     shape = tuple(random_dim(choices, words) for _ in range(rank))
-    return TensorType(shape, pick(choices, words.features.dtypes))
+    return types.TensorType(shape, pick(choices, words.features.dtypes))
 
 
 def random_type(
     choices: Choices, words: Vocabulary, depth: int = 2, *, data_only: bool = False
-) -> Type:
+) -> types.Type:
     """Any type; with `data_only` one without functions, references and type variables."""
 
-    def part() -> Type:
+    def part() -> types.Type:
         return random_type(choices, words, depth - 1, data_only=data_only)
 
     options = [(6, "tensor")]
@@ -131,14 +120,14 @@ def random_type(
         case "variable":
             return pick(choices, words.type_vars)
         case "tuple":
-            return TupleType(tuple(several(choices, part, 1, 3)))
+            return types.TupleType(tuple(several(choices, part, 1, 3)))
         case "data":
             definition = pick(choices, definitions)
-            return TypeCall(definition.header, tuple(part() for _ in definition.type_vars))
+            return types.TypeCall(definition.header, tuple(part() for _ in definition.type_vars))
         case "function":
-            return FuncType(tuple(several(choices, part, 1, 2)), part())
+            return types.FuncType(tuple(several(choices, part, 1, 2)), part())
         case "reference":
-            return RefType(part())
+            return types.RefType(part())
     return random_tensor(choices, words)
 
 
@@ -147,14 +136,14 @@ def random_type(
 
 def chain() -> TypeData:
     """`type Chain[A] { Empty, Link(A, Chain[A]) }`: a list."""
-    header, a = GlobalTypeVar("Chain"), TypeVar("A")
+    header, a = types.GlobalTypeVar("Chain"), types.TypeVar("A")
     empty = Constructor("Empty", (), header)
     return TypeData(header, (a,), (empty, Constructor("Link", (a, header(a)), header)))
 
 
 def maybe() -> TypeData:
     """`type Maybe[A] { Nothing, Just(A) }`"""
-    header, a = GlobalTypeVar("Maybe"), TypeVar("A")
+    header, a = types.GlobalTypeVar("Maybe"), types.TypeVar("A")
     return TypeData(
         header, (a,), (Constructor("Nothing", (), header), Constructor("Just", (a,), header))
     )
@@ -162,7 +151,7 @@ def maybe() -> TypeData:
 
 def bush() -> TypeData:
     """`type Bush[A] { Tip, Fork(Bush[A], A, Bush[A]) }`: a tree."""
-    header, a = GlobalTypeVar("Bush"), TypeVar("A")
+    header, a = types.GlobalTypeVar("Bush"), types.TypeVar("A")
     fork = Constructor("Fork", (header(a), a, header(a)), header)
     return TypeData(header, (a,), (Constructor("Tip", (), header), fork))
 
@@ -183,13 +172,13 @@ def random_definitions(choices: Choices, features: Features) -> tuple[TypeData, 
 
 def _random_definition(choices: Choices, words: Vocabulary, name: str) -> TypeData:
     """The first constructor does not mention the type itself, so every type has values."""
-    header = GlobalTypeVar(name)
-    params = tuple(TypeVar(n) for n in "AB"[: choices.integer(0, 2)])
+    header = types.GlobalTypeVar(name)
+    params = tuple(types.TypeVar(n) for n in "AB"[: choices.integer(0, 2)])
     whole = header(*params)
     fields = words.with_variables(params, ())
     constructors: list[Constructor] = []
 
-    def field() -> Type:
+    def field() -> types.Type:
         if constructors and chance(choices, 30):
             around = [d.header(whole) for d in words.definitions if len(d.type_vars) == 1]
             return pick(choices, [whole, whole, *around])
@@ -208,8 +197,8 @@ def _random_definition(choices: Choices, words: Vocabulary, name: str) -> TypeDa
 # --- predicates on types ---------------------------------------------------------------------
 
 
-def has_reference(ty: Type) -> bool:
-    return any(isinstance(part, RefType) for part in tree.postorder(ty))
+def has_reference(ty: types.Type) -> bool:
+    return any(isinstance(part, types.RefType) for part in tree.postorder(ty))
 
 
 def is_recursive(definition: TypeData) -> bool:
@@ -221,7 +210,9 @@ def recursive_fields(constructor: Constructor) -> list[int]:
     """The positions of the fields that are of the constructor's own type."""
     own = constructor.belong_to
     return [
-        i for i, t in enumerate(constructor.inputs) if isinstance(t, TypeCall) and t.func == own
+        i
+        for i, t in enumerate(constructor.inputs)
+        if isinstance(t, types.TypeCall) and t.func == own
     ]
 
 
@@ -230,9 +221,9 @@ def is_data(definition: TypeData, words: Vocabulary) -> bool:
     for constructor in definition.constructors:
         for ty in constructor.inputs:
             for part in tree.postorder(ty):
-                if isinstance(part, FuncType):
+                if isinstance(part, types.FuncType):
                     return False
-                if not isinstance(part, TypeCall) or part.func == definition.header:
+                if not isinstance(part, types.TypeCall) or part.func == definition.header:
                     continue
                 # definitions mention only themselves and earlier ones, so this terminates
                 if not is_data(words.definition(part), words):
@@ -240,14 +231,14 @@ def is_data(definition: TypeData, words: Vocabulary) -> bool:
     return True
 
 
-def is_bounded(ty: Type, words: Vocabulary) -> bool:
+def is_bounded(ty: types.Type, words: Vocabulary) -> bool:
     """Whether the values of `ty` have bounded size: no recursive data types or closures."""
     pending = [ty]
     while pending:
         for part in tree.postorder(pending.pop()):
-            if isinstance(part, FuncType):
+            if isinstance(part, types.FuncType):
                 return False
-            if isinstance(part, TypeCall):
+            if isinstance(part, types.TypeCall):
                 definition = words.definition(part)
                 inputs = [t for c in definition.constructors for t in c.inputs]
                 if any(_mentions(t, definition) for t in inputs):
@@ -257,40 +248,41 @@ def is_bounded(ty: Type, words: Vocabulary) -> bool:
     return True
 
 
-def _mentions(ty: Type, definition: TypeData) -> bool:
+def _mentions(ty: types.Type, definition: TypeData) -> bool:
     return any(
-        isinstance(part, TypeCall) and part.func == definition.header for part in tree.postorder(ty)
+        isinstance(part, types.TypeCall) and part.func == definition.header
+        for part in tree.postorder(ty)
     )
 
 
-def needs_annotation(ty: Type) -> bool:
+def needs_annotation(ty: types.Type) -> bool:
     """Whether the type of a value may be ambiguous, as that of an empty list."""
-    return any(isinstance(part, TypeCall) and part.args for part in tree.postorder(ty))
+    return any(isinstance(part, types.TypeCall) and part.args for part in tree.postorder(ty))
 
 
 # --- matching ----------------------------------------------------------------------------------
 
 
 def match_types(
-    pattern: Type, target: Type, variables: Collection[TypeVar]
-) -> Mapping[TypeVar, Type | Dim] | None:
+    pattern: types.Type, target: types.Type, variables: Collection[types.TypeVar]
+) -> Mapping[types.TypeVar, types.Type | Dim] | None:
     """A substitution of `variables` that makes `pattern` equal to `target`, or None."""
-    found: dict[TypeVar, Type | Dim] = {}
+    found: dict[types.TypeVar, types.Type | Dim] = {}
     pending = [(pattern, target)]
     while pending:
         left, right = pending.pop()
-        if isinstance(left, TypeVar) and left in variables:
+        if isinstance(left, types.TypeVar) and left in variables:
             if found.setdefault(left, right) != right:
                 return None
         elif type(left) is not type(right):
             return None
-        elif isinstance(left, TensorType) and isinstance(right, TensorType):
+        elif isinstance(left, types.TensorType) and isinstance(right, types.TensorType):
             if left.dtype != right.dtype or len(left.shape) != len(right.shape):
                 return None
             for wanted, dim in zip(left.shape, right.shape, strict=True):
-                if isinstance(wanted, TypeVar) and wanted in variables:
+                if isinstance(wanted, types.TypeVar) and wanted in variables:
                     found.setdefault(wanted, dim)
-        elif isinstance(left, TypeCall) and left.func != right.func:  # type: ignore[attr-defined]
+        elif isinstance(left, types.TypeCall) and left.func != right.func:  # type: ignore[attr-defined]
             return None
         else:
             below, beside = tree.children(left), tree.children(right)
@@ -298,4 +290,4 @@ def match_types(
                 return None
             pending.extend(zip(below, beside, strict=True))
     # arithmetic dimensions are compared after substitution
-    return found if substitute(pattern, found) == target else None
+    return found if types.substitute(pattern, found) == target else None

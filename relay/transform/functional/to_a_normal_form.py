@@ -42,13 +42,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from relay import tree
+from relay.analysis import normal_forms
 from relay.analysis.demand import Demand
-from relay.analysis.normal_forms import (
-    check_a_normal_form,
-    is_kernel,
-    makes_closure,
-    stays_in_place,
-)
 from relay.immutable import frozen
 from relay.ir import expr as ir
 from relay.ir.module import IRModule
@@ -80,7 +75,7 @@ class ToANormalForm(FunctionPass):
 
 def ToANormalFormExpr(expr: E) -> E:
     """`expr` in A-normal form; of a function, the function with its body in that form."""
-    if check_a_normal_form(expr):
+    if normal_forms.check_a_normal_form(expr):
         return expr
     return tree.run(_Naming(expr).of(expr))  # type: ignore[no-any-return]
 
@@ -126,7 +121,7 @@ class _Naming:
         self._clauses: dict[int, ir.Clause] = {}
 
     def of(self, root: ir.Expr) -> Naming:
-        if makes_closure(root):
+        if normal_forms.makes_closure(root):
             made = yield self._operation(root.body, self._demand.opened(root, "body"))
             return tree.replace(root, body=made)
         if isinstance(root, ir.Function):
@@ -160,7 +155,7 @@ class _Naming:
 
     def _atom(self, e: ir.Expr, block: Scope) -> Naming:
         """The atom for `e` where it is used in `block`."""
-        if stays_in_place(e):
+        if normal_forms.stays_in_place(e):
             return e
         if isinstance(e, ir.Constant):
             return self._constant(e, block)
@@ -242,7 +237,7 @@ class _Naming:
                 clauses = yield tree.gather(self._clause(clause) for clause in e.clauses)
                 return tree.rebuild(e, [data, *clauses])
         for part in tree.children(e):
-            in_place = isinstance(e, ir.Call) and part is e.op and is_kernel(part)
+            in_place = isinstance(e, ir.Call) and part is e.op and normal_forms.is_kernel(part)
             parts.append(part if in_place else (yield self._atom(part, block)))
         return tree.rebuild(e, parts)
 

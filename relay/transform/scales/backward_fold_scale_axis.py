@@ -38,14 +38,7 @@ from relay.ir.expr import Call, Expr, Syntax, Tuple
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.op.tensor.binary import multiply
-from relay.transform.scales.axis_moves import (
-    Axes,
-    Moves,
-    Paired,
-    axes_without_growth,
-    broadcasting,
-    crossing,
-)
+from relay.transform.scales import axis_moves
 from relay.transform.scales.scale_folding import Folding, FoldScales
 from relay.transform.scales.scales import ELEMENTS, Room, Scale, find_scale
 from relay.transform.scales.weight_axes import Product, is_own_weight, products
@@ -63,7 +56,7 @@ class _Value:
     """A value that is scaled where it is computed; maybe by a part of the scale along an axis."""
 
     value: Expr
-    moves: Moves
+    moves: axis_moves.Moves
     part: tuple[int, int, int] | None = None  # (axis, begin, end)
 
 
@@ -163,7 +156,7 @@ class _Backward(Folding):
 
     def _room_of(self, shares: Sequence[Share], positive: bool, ty: TensorType) -> Room | None:
         """The room where all of these take part; one factor for all finds some in fixed values."""
-        axes: Axes | None = None
+        axes: axis_moves.Axes | None = None
         for share in shares:
             match share:
                 case _Value(value=value, moves=moves):
@@ -188,7 +181,7 @@ class _Backward(Folding):
         """What may be scaled instead of the result, and whether by positive factors only."""
         assert isinstance(call.op, OpDef)
         name = call.op.name
-        if (found := crossing(call)) is not None:
+        if (found := axis_moves.crossing(call)) is not None:
             moves, positive = found
             yield (_Value(call.args[0], moves),), positive
         elif name in LINEAR or name in OF_ORDER:
@@ -214,10 +207,10 @@ class _Backward(Folding):
             axis = known.axis % rank
             if self._flow.is_fixed(arg):
                 return _Bias(call, 1, frozenset({axis}), rank)
-            return _Value(arg, Paired({0: axis}))
+            return _Value(arg, axis_moves.Paired({0: axis}))
         if self._flow.is_fixed(arg):
-            return _Factor(call, index, axes_without_growth(arg, ty), rank)
-        return _Value(arg, broadcasting(arg, ty))
+            return _Factor(call, index, axis_moves.axes_without_growth(arg, ty), rank)
+        return _Value(arg, axis_moves.broadcasting(arg, ty))
 
     def _joined(self, call: Call) -> Sequence[Share] | None:
         """The parts of a concatenation, each with its part of the scale."""
@@ -241,7 +234,7 @@ class _Backward(Folding):
             if self._flow.is_fixed(part):
                 shares.append(_Factor(parts, index, frozenset(every), rank, cut))
             else:
-                shares.append(_Value(part, Paired(every), cut))
+                shares.append(_Value(part, axis_moves.Paired(every), cut))
             begin += extent
         return shares
 
@@ -251,7 +244,7 @@ class _Backward(Folding):
             if is_own_weight(call.args[product.weight], self._flow):
                 yield (_Weight(call, product),), False
         for product in found:
-            yield (_Value(call.args[product.data], Paired({})),), False
+            yield (_Value(call.args[product.data], axis_moves.Paired({})),), False
 
     # --- handing over
 

@@ -34,14 +34,7 @@ from relay.ir.expr import Call, Expr, Syntax
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.op.tensor.binary import divide, multiply
-from relay.transform.scales.axis_moves import (
-    Axes,
-    Moves,
-    Paired,
-    axes_without_growth,
-    broadcasting,
-    crossing,
-)
+from relay.transform.scales import axis_moves
 from relay.transform.scales.scale_folding import Folding, FoldScales
 from relay.transform.scales.scales import ELEMENTS, Room, Scale, find_scale
 from relay.transform.scales.weight_axes import Product, is_own_weight, products
@@ -58,7 +51,7 @@ class _Step:
     """
 
     room: Room
-    moves: Moves | None
+    moves: axis_moves.Moves | None
     other: int = -1
     changed: Callable[[Expr, Scale], Expr] = lambda e, scale: e
 
@@ -96,7 +89,7 @@ class _Forward(Folding):
 
     def _room_behind(self, call: Call, ty: TensorType) -> Room | None:
         """What all users of a value can do without."""
-        axes: Axes | None = None
+        axes: axis_moves.Axes | None = None
         positive = False
         for user, index in self._flow.users(call):
             if not isinstance(user, Call) or self._flow.call(user) is None:
@@ -120,12 +113,12 @@ class _Forward(Folding):
         if ty is None or index < 0 or not isinstance(user.op, OpDef):
             return None
         name = user.op.name
-        if (found := crossing(user)) is not None:
+        if (found := axis_moves.crossing(user)) is not None:
             return self._onward(user, *found) if index == 0 else None
         if name == "multiply":
             return self._through_product(user, index, ty)
         if name == "divide" and index == 0:
-            return self._onward(user, broadcasting(user.args[0], ty))
+            return self._onward(user, axis_moves.broadcasting(user.args[0], ty))
         if name in ADDITIONS or (name == "nn.bias_add" and index == 0):
             return self._through_addition(user, index, ty)
         for product in products(user):
@@ -134,7 +127,7 @@ class _Forward(Folding):
                 return _Step(room, None, product.weight, _weight(product))
         return None
 
-    def _onward(self, user: Call, moves: Moves, positive: bool = False) -> _Step | None:
+    def _onward(self, user: Call, moves: axis_moves.Moves, positive: bool = False) -> _Step | None:
         """What is missing from the argument is missing from the result as well."""
         room = self._room.get(id(user))
         if room is None:
@@ -146,16 +139,16 @@ class _Forward(Folding):
         other = user.args[1 - index]
         if self._flow.meant(other) is self._flow.meant(user.args[index]):
             return None
-        moves = broadcasting(user.args[index], ty)
+        moves = axis_moves.broadcasting(user.args[index], ty)
         if (onward := self._onward(user, moves)) is not None or not self._flow.is_fixed(other):
             return onward
-        shared = axes_without_growth(other, ty) or frozenset()
+        shared = axis_moves.axes_without_growth(other, ty) or frozenset()
         axes = tuple(sorted(axis for axis, place in moves.pairs.items() if place in shared))
         return _Step(Room(axes, (), positive=False), None, 1 - index, _factor(moves, ty, multiply))
 
     def _through_addition(self, user: Call, index: int, ty: TensorType) -> _Step | None:
         other = user.args[1 - index]
-        moves = broadcasting(user.args[index], ty)
+        moves = axis_moves.broadcasting(user.args[index], ty)
         onward = self._onward(user, moves, positive=True)
         if onward is None or not self._flow.is_fixed(other):
             return None
@@ -166,7 +159,7 @@ class _Forward(Folding):
             fits = axes == (known.axis % len(ty.shape),)
             divided = _divided_bias
         else:
-            shared = axes_without_growth(other, ty)
+            shared = axis_moves.axes_without_growth(other, ty)
             fits = shared is None or shared.issuperset(moves.to_result(axes) or ())
         room = Room(axes if fits else (), (), positive=True)
         return _Step(room, moves, 1 - index, divided)
@@ -206,7 +199,7 @@ class _Forward(Folding):
 
 
 def _factor(
-    moves: Paired, ty: TensorType, combine: Callable[[Expr, Expr], Expr]
+    moves: axis_moves.Paired, ty: TensorType, combine: Callable[[Expr, Expr], Expr]
 ) -> Callable[[Expr, Scale], Expr]:
     """How a fixed argument is combined with a scale of the other one."""
 

@@ -31,23 +31,7 @@ from relay.check.infer import infer_local, infer_module
 from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.ir import dims
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Match,
-    RefCreate,
-    RefWrite,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.function_attrs import is_foreign, is_opaque
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType, Type
@@ -86,13 +70,13 @@ class DynamicToStatic(ModulePass):
 def _dynamic_calls(module: IRModule) -> int:
     """How many calls of dynamic operators there are."""
     return sum(
-        isinstance(node, Call) and _is_dynamic(node.op)
+        isinstance(node, ir.Call) and _is_dynamic(node.op)
         for function in module.functions.values()
         for node in tree.postorder(function)
     )
 
 
-def _is_dynamic(e: Expr) -> bool:
+def _is_dynamic(e: ir.Expr) -> bool:
     return isinstance(e, OpDef) and e.get_attr(STATIC_FORM) is not None
 
 
@@ -101,7 +85,7 @@ def _refined(module: IRModule) -> IRModule:
     graph, purity = CallGraph(module), Purity(module)
     values = _function_values(module)
     results: dict[str, Type] = {}
-    changed: dict[GlobalVar, Function] = {}
+    changed: dict[ir.GlobalVar, ir.Function] = {}
     for name in (name for group in graph.components() for name in group):
         function = module[name]
         if is_foreign(function):
@@ -121,13 +105,13 @@ def _refined(module: IRModule) -> IRModule:
     return infer_module(module) if changed else module
 
 
-def _function_values(module: IRModule) -> set[GlobalVar]:
+def _function_values(module: IRModule) -> set[ir.GlobalVar]:
     """The functions that are used as values somewhere."""
-    found: set[GlobalVar] = set()
+    found: set[ir.GlobalVar] = set()
     for function in module.functions.values():
         for node in tree.postorder(function):
-            parts = node.args if isinstance(node, Call) else tree.children(node)
-            found.update(part for part in parts if isinstance(part, GlobalVar))
+            parts = node.args if isinstance(node, ir.Call) else tree.children(node)
+            found.update(part for part in parts if isinstance(part, ir.GlobalVar))
     return found
 
 
@@ -140,100 +124,104 @@ class _Refining:
     def __init__(self, purity: Purity, results: Mapping[str, Type]) -> None:
         self._purity = purity
         self._results = results
-        self._done: dict[int, Expr] = {}
+        self._done: dict[int, ir.Expr] = {}
         self._types: dict[int, Type] = {}  # of expressions as they were, where they are better now
-        self._variables: dict[Var, Expr] = {}  # what stands for variables that are better known
-        self._tuples: dict[Var, Tuple] = {}
+        self._variables: dict[
+            ir.Var, ir.Expr
+        ] = {}  # what stands for variables that are better known
+        self._tuples: dict[ir.Var, ir.Tuple] = {}
 
-    def type_of(self, e: Expr) -> Type:
+    def type_of(self, e: ir.Expr) -> Type:
         """What is known of the type of `e`, an expression as it was."""
         return self._types.get(id(e), e.checked_type)
 
-    def function(self, e: Function) -> Refinement:
+    def function(self, e: ir.Function) -> Refinement:
         """Its declared result stays."""
         if is_opaque(e):
-            seeds: dict[Syntax, Syntax] = {
+            seeds: dict[ir.Syntax, ir.Syntax] = {
                 v: self._variables[v] for v in all_vars(e) if v in self._variables
             }
-            root: Syntax = e
+            root: ir.Syntax = e
             return tree.transform(root, lambda _, after: after, seeds) if seeds else e
         return tree.rebuild(e, [*e.params, (yield self._of(e.body))])
 
-    def _of(self, e: Expr) -> Refinement:
-        if isinstance(e, Var):
+    def _of(self, e: ir.Expr) -> Refinement:
+        if isinstance(e, ir.Var):
             return self._variables.get(e, e)
-        if is_atom(e):
+        if ir.is_atom(e):
             return e
         if id(e) not in self._done:
             self._done[id(e)] = yield self._compute(e)
         return self._done[id(e)]
 
-    def _all(self, parts: Iterable[Expr]) -> Steps[list[Expr]]:
+    def _all(self, parts: Iterable[ir.Expr]) -> Steps[list[ir.Expr]]:
         return tree.gather(self._of(part) for part in parts)
 
-    def _compute(self, e: Expr) -> Refinement:
+    def _compute(self, e: ir.Expr) -> Refinement:
         match e:
-            case Call(op=OpDef(on_values=False) as op, args=args):
+            case ir.Call(op=OpDef(on_values=False) as op, args=args):
                 return self._operator(e, op, (yield self._all(args)))
-            case Call(op=callee, args=args):
+            case ir.Call(op=callee, args=args):
                 function = yield self._of(callee)
                 given = yield self._all(args)
-                if isinstance(callee, GlobalVar) and callee.name_hint in self._results:
+                if isinstance(callee, ir.GlobalVar) and callee.name_hint in self._results:
                     self._note(e, self._results[callee.name_hint])
                 return tree.rebuild(e, [function, *map(self._as_before, args, given)])
-            case Let():
+            case ir.Let():
                 value = yield self._of(e.value)
                 variable = self._bound(e, value)
                 body = yield self._of(e.body)
                 self._note(e, self.type_of(e.body))
                 return (
                     body
-                    if isinstance(variable, Constant)
+                    if isinstance(variable, ir.Constant)
                     else tree.rebuild(e, [variable, value, body])
                 )
-            case If(true_branch=true_branch, false_branch=false_branch):
+            case ir.If(true_branch=true_branch, false_branch=false_branch):
                 cond = yield self._of(e.cond)
                 before = [true_branch, false_branch]
                 after = self._agreeing(e, before, (yield self._all(before)))
                 return tree.rebuild(e, [cond, *after])
-            case Match(clauses=clauses):
+            case ir.Match(clauses=clauses):
                 data = yield self._of(e.data)
                 before = [clause.rhs for clause in clauses]
                 after = self._agreeing(e, before, (yield self._all(before)))
                 over = zip(clauses, after, strict=True)
                 return tree.rebuild(e, [data, *(tree.rebuild(c, [c.lhs, r]) for c, r in over)])
-            case Tuple(fields=fields):
+            case ir.Tuple(fields=fields):
                 result = tree.rebuild(e, (yield self._all(fields)))
                 self._note(e, TupleType(tuple(map(self.type_of, fields))))
                 return result
-            case TupleGetItem(tuple_value=value, index=index):
+            case ir.TupleGetItem(tuple_value=value, index=index):
                 result = tree.rebuild(e, [(yield self._of(value))])
                 if isinstance(ty := self.type_of(value), TupleType):
                     self._note(e, ty.fields[index])
                 return result
-            case Function():
+            case ir.Function():
                 return self.function(e)
-            case RefCreate(value=value):
+            case ir.RefCreate(value=value):
                 return tree.rebuild(e, [self._as_before(value, (yield self._of(value)))])
-            case RefWrite(ref=ref, value=value):
+            case ir.RefWrite(ref=ref, value=value):
                 cell = yield self._of(ref)
                 return tree.rebuild(e, [cell, self._as_before(value, (yield self._of(value)))])
         return tree.rebuild(e, (yield self._all(tree.children(e))))
 
     # --- types
 
-    def _note(self, e: Expr, ty: Type) -> None:
+    def _note(self, e: ir.Expr, ty: Type) -> None:
         if ty != e.ty:
             self._types[id(e)] = ty
 
-    def _as_before(self, before: Expr, after: Expr) -> Expr:
+    def _as_before(self, before: ir.Expr, after: ir.Expr) -> ir.Expr:
         """`after`, of the type that `before` had."""
         if id(before) not in self._types:
             return after
-        known = Var("known", before.ty)
-        return Let(known, after, known)
+        known = ir.Var("known", before.ty)
+        return ir.Let(known, after, known)
 
-    def _agreeing(self, e: Expr, before: Sequence[Expr], after: Sequence[Expr]) -> Sequence[Expr]:
+    def _agreeing(
+        self, e: ir.Expr, before: Sequence[ir.Expr], after: Sequence[ir.Expr]
+    ) -> Sequence[ir.Expr]:
         """Branches, which tell the type of `e` if they agree about it."""
         first, *others = map(self.type_of, before)
         if all(other == first for other in others) and _says_more(first, e.checked_type):
@@ -241,25 +229,25 @@ class _Refining:
             return after
         return list(map(self._as_before, before, after))
 
-    def _bound(self, e: Let, value: Expr) -> Expr:
+    def _bound(self, e: ir.Let, value: ir.Expr) -> ir.Expr:
         """What stands for the variable from now on, unless it declares its type by itself."""
         variable = e.variable
         if variable.type_annotation != e.value.ty:
             return variable
-        if isinstance(value, Tuple):
+        if isinstance(value, ir.Tuple):
             self._tuples[variable] = value
         ty = self._types.get(id(e.value))
-        if isinstance(value, Constant):
+        if isinstance(value, ir.Constant):
             self._variables[variable] = value
         elif ty is not None:
-            self._variables[variable] = Var(variable.name_hint, ty, span=variable.span)
+            self._variables[variable] = ir.Var(variable.name_hint, ty, span=variable.span)
         if ty is not None:
             self._types[id(variable)] = ty
         return self._variables.get(variable, variable)
 
     # --- operators
 
-    def _operator(self, e: Call, op: OpDef, args: list[Expr]) -> Expr:
+    def _operator(self, e: ir.Call, op: OpDef, args: list[ir.Expr]) -> ir.Expr:
         """A call of an operator, with these arguments: static, or a constant, if it can be."""
         is_new = any(a is not b or id(b) in self._types for a, b in zip(args, e.args, strict=True))
         known = list(map(self._known, e.args, args))
@@ -269,7 +257,9 @@ class _Refining:
         call = tree.replace(e, args=tuple(args))
         # inference looks at the call alone, so variables of the known types stand for the rest
         types = map(self.type_of, e.args)
-        given = [k if k is not None else Var("x", ty) for k, ty in zip(known, types, strict=True)]
+        given = [
+            k if k is not None else ir.Var("x", ty) for k, ty in zip(known, types, strict=True)
+        ]
         probe = tree.replace(e, args=tuple(given))
         if decides and (constant := self._constant(e, probe)) is not None:
             self._note(e, constant.tensor_type)
@@ -281,22 +271,22 @@ class _Refining:
         self._note(e, ty)
         return tree.rebuild(e, [e.op, *args]) if static is None else static
 
-    def _known(self, before: Expr, after: Expr) -> Expr | None:
+    def _known(self, before: ir.Expr, after: ir.Expr) -> ir.Expr | None:
         """An argument that is a constant, or a tuple of constants."""
-        held = self._tuples.get(before) if isinstance(before, Var) else after
-        if isinstance(held, Tuple) and all(isinstance(field, Constant) for field in held):
+        held = self._tuples.get(before) if isinstance(before, ir.Var) else after
+        if isinstance(held, ir.Tuple) and all(isinstance(field, ir.Constant) for field in held):
             return held
-        return after if isinstance(after, Constant) else None
+        return after if isinstance(after, ir.Constant) else None
 
-    def _constant(self, e: Call, probe: Call) -> Constant | None:
+    def _constant(self, e: ir.Call, probe: ir.Call) -> ir.Constant | None:
         """The value of the call, if it does not depend on its other arguments."""
         if not all(map(self._purity.is_pure, e.args)):
             return None
         result = FoldConstantExpr(probe)
-        return result if isinstance(result, Constant) else None
+        return result if isinstance(result, ir.Constant) else None
 
 
-def _static(call: Call) -> Call | None:
+def _static(call: ir.Call) -> ir.Call | None:
     """The static form of the call, if it has one and its values make sense."""
     try:
         return static_form(call)
@@ -304,7 +294,7 @@ def _static(call: Call) -> Call | None:
         return None
 
 
-def _type(call: Call) -> Type | None:
+def _type(call: ir.Call) -> Type | None:
     """The type of the call; None if it would fail."""
     try:
         return infer_local(call)

@@ -36,41 +36,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from relay import dtypes, tree
+from relay.analysis import shape_values
 from relay.analysis.precompute import is_worth_storing, size_of
 from relay.analysis.purity import Purity
-from relay.analysis.shape_values import (
-    INTEGERS,
-    Dims,
-    computed,
-    in_type,
-    of_shape,
-    of_tensor,
-    within,
-)
 from relay.immutable import frozen
 from relay.interpreter.evaluate import evaluate, matches
 from relay.interpreter.operators import operate
 from relay.interpreter.values import ConstructorValue, TupleValue, Value
-from relay.ir.expr import (
-    Call,
-    Clause,
-    Constant,
-    Constructor,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    Op,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.function_attrs import is_opaque
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type, is_dynamic
@@ -82,7 +55,7 @@ from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
 from relay.tree import Steps
 
-N = TypeVar("N", bound=Syntax)
+N = TypeVar("N", bound=ir.Syntax)
 R = TypeVar("R")
 
 # Steps that end with a folded expression, or with more steps to be taken instead.
@@ -104,16 +77,16 @@ class FoldConstant(FunctionPass):
     fold_qnn: bool = False
 
     def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+        self, function: ir.Function, module: IRModule, context: PassContext
+    ) -> ir.Function:
         result = FoldConstantExpr(function, module, self.fold_qnn)
-        assert isinstance(result, Function)
+        assert isinstance(result, ir.Function)
         return result
 
 
-def FoldConstantExpr(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
+def FoldConstantExpr(expr: ir.Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> ir.Expr:
     """`expr` with constant parts evaluated. Older programs give a `mod`; nothing depends on it."""
-    result: Expr = tree.run(_Folding(expr, fold_qnn).fold(expr))
+    result: ir.Expr = tree.run(_Folding(expr, fold_qnn).fold(expr))
     return result
 
 
@@ -124,64 +97,68 @@ class _Folding:
     and their values are remembered: that of `%x` in `let %x = (1, 2); …` too.
     """
 
-    def __init__(self, root: Expr, fold_qnn: bool) -> None:
+    def __init__(self, root: ir.Expr, fold_qnn: bool) -> None:
         self._root = root
         self._fold_qnn = fold_qnn
-        self._done: dict[int, Expr] = {}
-        self._values: dict[Expr, Value] = {}  # of folded expressions and of variables
-        self._tuples: dict[Var, Tuple] = {}  # what variables are bound to; some fields are known
-        self._extents: dict[Expr, Dims] = {}  # of folded expressions that shapes are computed with
-        self._unfolded: dict[Tuple, Tuple] = {}  # what folded tuples were
-        self._standing: set[Var] = set()  # variables that the folded program mentions
-        self._constants: dict[int, Constant] = {}  # by the tensor in it
+        self._done: dict[int, ir.Expr] = {}
+        self._values: dict[ir.Expr, Value] = {}  # of folded expressions and of variables
+        self._tuples: dict[
+            ir.Var, ir.Tuple
+        ] = {}  # what variables are bound to; some fields are known
+        self._extents: dict[
+            ir.Expr, shape_values.Dims
+        ] = {}  # of folded expressions that shapes are computed with
+        self._unfolded: dict[ir.Tuple, ir.Tuple] = {}  # what folded tuples were
+        self._standing: set[ir.Var] = set()  # variables that the folded program mentions
+        self._constants: dict[int, ir.Constant] = {}  # by the tensor in it
         self._origins: dict[int, int] = {}  # of tensors that folding made: from how many bytes
         self._purity: Purity | None = None
 
     # --- expressions
 
-    def fold(self, e: Expr) -> Folded:
-        if is_atom(e):
+    def fold(self, e: ir.Expr) -> Folded:
+        if ir.is_atom(e):
             return self._atom(e)
         if id(e) not in self._done:
             self._done[id(e)] = yield self._compute(e)
         return self._done[id(e)]
 
-    def _atom(self, e: Expr) -> Expr:
-        if isinstance(e, Constant):
+    def _atom(self, e: ir.Expr) -> ir.Expr:
+        if isinstance(e, ir.Constant):
             self._constants.setdefault(id(e.data), e)
-        elif isinstance(e, Var):
+        elif isinstance(e, ir.Var):
             if isinstance(known := self._values.get(e), NDArray):
                 return self._constant(known)
             self._standing.add(e)
         return e
 
-    def _compute(self, e: Expr) -> Folded:
+    def _compute(self, e: ir.Expr) -> Folded:
         match e:
-            case Call(op=callee):
+            case ir.Call(op=callee):
                 # an argument of an operator may turn out to be of a more precise type
-                args = yield self._all(e.args, keeping_types=not isinstance(callee, Op))
+                args = yield self._all(e.args, keeping_types=not isinstance(callee, ir.Op))
                 function = yield self.fold(callee)
                 return self._call(e, _over(e, function, *args))
-            case Let(variable=variable):
+            case ir.Let(variable=variable):
                 value = yield self.fold(e.value)
                 known = self._value(value)
                 if _is_ascription(e):
                     return self._known(_over(e, variable, value, variable), known)
                 if known is not None:
                     self._values[variable] = known
-                elif isinstance(value, Tuple):
+                elif isinstance(value, ir.Tuple):
                     self._tuples[variable] = value
                 elif value in self._extents:
                     self._extents[variable] = self._extents[value]
                 body = yield self.fold(e.body)
                 return body if isinstance(known, NDArray) else _over(e, variable, value, body)
-            case If():
+            case ir.If():
                 cond = yield self.fold(e.cond)
                 if isinstance(known := self._value(cond), NDArray):
                     return self.fold(e.true_branch if bool(known) else e.false_branch)
                 branches = yield self._all((e.true_branch, e.false_branch), keeping_types=True)
                 return _over(e, cond, *branches)
-            case Match():
+            case ir.Match():
                 data = yield self.fold(e.data)
                 if (known := self._value(data)) is not None:
                     for clause in e.clauses:
@@ -190,87 +167,87 @@ class _Folding:
                 results = yield self._all([c.rhs for c in e.clauses], keeping_types=True)
                 clauses = [_over(c, c.lhs, r) for c, r in zip(e.clauses, results, strict=True)]
                 return _over(e, data, *clauses)
-            case Tuple():
+            case ir.Tuple():
                 fields = yield self._all(e.fields)
                 values = self._all_values(fields)
                 result = _over(e, *fields)
                 self._unfolded[result] = e
                 return self._known(result, None if values is None else TupleValue(values))
-            case TupleGetItem():
+            case ir.TupleGetItem():
                 return self._field(e, (yield self.fold(e.tuple_value)))
-            case Function() if is_opaque(e):
+            case ir.Function() if is_opaque(e):
                 return self._opaque(e)
-            case Function():
+            case ir.Function():
                 return _over(e, *e.params, (yield self.fold(e.body)))
-            case RefCreate():
+            case ir.RefCreate():
                 return _over(e, *(yield self._all((e.value,), keeping_types=True)))
-            case RefRead(ref=ref):
+            case ir.RefRead(ref=ref):
                 return _over(e, (yield self.fold(ref)))
-            case RefWrite():
+            case ir.RefWrite():
                 return _over(e, *(yield self._all((e.ref, e.value))))
         return e
 
-    def _all(self, parts: Iterable[Expr], keeping_types: bool = False) -> Steps[list[Expr]]:
+    def _all(self, parts: Iterable[ir.Expr], keeping_types: bool = False) -> Steps[list[ir.Expr]]:
         folded = []
         for part in parts:
-            result = self._atom(part) if is_atom(part) else (yield self.fold(part))
+            result = self._atom(part) if ir.is_atom(part) else (yield self.fold(part))
             folded.append(self._with_type(part, result) if keeping_types else result)
         return folded
 
-    def _with_type(self, before: Expr, after: Expr) -> Expr:
+    def _with_type(self, before: ir.Expr, after: ir.Expr) -> ir.Expr:
         """`after`, of the type `before` has where folding may have found out more."""
         ty = _type(before)
         if after is before or ty is None or not is_dynamic(ty):
             return after
-        if isinstance(after, Let) and _is_ascription(after) and _type(after.variable) == ty:
+        if isinstance(after, ir.Let) and _is_ascription(after) and _type(after.variable) == ty:
             return after
-        known = Var("known", ty)
-        return self._known(Let(known, after, known), self._value(after))
+        known = ir.Var("known", ty)
+        return self._known(ir.Let(known, after, known), self._value(after))
 
-    def _opaque(self, function: Function) -> Expr:
+    def _opaque(self, function: ir.Function) -> ir.Expr:
         """The function as it is, but for variables that are not bound any more."""
-        seeds: dict[Syntax, Syntax] = {}
+        seeds: dict[ir.Syntax, ir.Syntax] = {}
         for variable in all_vars(function):
             if (constant := self._atom(variable)) is not variable:
                 seeds[variable] = constant
         return tree.transform(function, lambda _, after: after, seeds) if seeds else function
 
-    def _clause(self, clause: Clause, found: Mapping[Var, Value]) -> Folded:
+    def _clause(self, clause: ir.Clause, found: Mapping[ir.Var, Value]) -> Folded:
         """The right side of a clause that is known to be taken."""
         for variable, value in found.items():
             self._values[variable] = value
-        result: Expr = yield self.fold(clause.rhs)
+        result: ir.Expr = yield self.fold(clause.rhs)
         for variable, value in found.items():
             if variable in self._standing:
-                result = Let(variable, self._quoted(value), result)
+                result = ir.Let(variable, self._quoted(value), result)
         return result
 
-    def _field(self, e: TupleGetItem, value: Expr) -> Expr:
+    def _field(self, e: ir.TupleGetItem, value: ir.Expr) -> ir.Expr:
         known = self._value(value)
         if isinstance(known, TupleValue) and e.index < len(known):
             field = known[e.index]
             result = self._quoted(field) if _is_tensors(field) else _over(e, value)
             return self._known(result, field)
-        held = self._tuples.get(value) if isinstance(value, Var) else value
-        if isinstance(held, Tuple) and e.index < len(held):
+        held = self._tuples.get(value) if isinstance(value, ir.Var) else value
+        if isinstance(held, ir.Tuple) and e.index < len(held):
             field_expr = held[e.index]
             # a name keeps its tuple; without one the other fields are not evaluated any more
-            if is_atom(field_expr) if held is not value else self._may_take(held, e.index):
+            if ir.is_atom(field_expr) if held is not value else self._may_take(held, e.index):
                 return field_expr
         return _over(e, value)
 
-    def _may_take(self, folded: Tuple, index: int) -> bool:
+    def _may_take(self, folded: ir.Tuple, index: int) -> bool:
         """Whether one field may stand for a projection of the tuple: the others do nothing."""
         fields = self._unfolded[folded].fields
         return all(
-            is_atom(after) or self._is_pure(before)
+            ir.is_atom(after) or self._is_pure(before)
             for i, (after, before) in enumerate(zip(folded.fields, fields, strict=True))
             if i != index
         )
 
     # --- calls
 
-    def _call(self, before: Call, after: Call) -> Expr:
+    def _call(self, before: ir.Call, after: ir.Call) -> ir.Expr:
         values = self._all_values(after.args)
         match after.op:
             case OpDef(name=name) as op if name in OF_SHAPES and values is None:
@@ -279,9 +256,9 @@ class _Folding:
                 return self._evaluated(op, after, values) or after
             case OpDef() as op if self._extents and self._is_foldable(op):
                 return self._from_shapes(op, before, after)
-            case Constructor() as constructor if values is not None:
+            case ir.Constructor() as constructor if values is not None:
                 return self._known(after, ConstructorValue(constructor.tag, values, constructor))
-            case Function() as function if values is not None and self._is_kernel(function):
+            case ir.Function() as function if values is not None and self._is_kernel(function):
                 return self._run(before, after, values) or after
         return after
 
@@ -289,18 +266,21 @@ class _Folding:
         is_left = op.name.startswith("qnn.") and not self._fold_qnn
         return op.is_repeatable and op.reference is not None and not is_left
 
-    def _is_kernel(self, function: Function) -> bool:
+    def _is_kernel(self, function: ir.Function) -> bool:
         """Whether calling the function is evaluating operators that can be folded."""
         if not function.attrs.get("Primitive") or free_vars(function):
             return False
         return all(
             self._is_foldable(n)
             if isinstance(n, OpDef)
-            else isinstance(n, Function | Call | Tuple | TupleGetItem | Let | Var | Constant)
+            else isinstance(
+                n,
+                ir.Function | ir.Call | ir.Tuple | ir.TupleGetItem | ir.Let | ir.Var | ir.Constant,
+            )
             for n in tree.postorder(function)
         )
 
-    def _shape(self, op: OpDef, call: Call) -> Expr | None:
+    def _shape(self, op: OpDef, call: ir.Call) -> ir.Expr | None:
         """The shape of a tensor that is not known, but for its type."""
         (tensor,) = call.args
         ty = _type(tensor)
@@ -310,39 +290,39 @@ class _Folding:
         stand_in = np.broadcast_to(np.zeros((), dtypes.to_numpy(ty.dtype)), ty.concrete_shape)
         return self._evaluated(op, call, [NDArray(stand_in)])
 
-    def _from_shapes(self, op: OpDef, before: Call, after: Call) -> Expr:
+    def _from_shapes(self, op: OpDef, before: ir.Call, after: ir.Call) -> ir.Expr:
         """A call on integers that shapes are computed with, of which some may be known."""
         ty = _type(before)
-        if not isinstance(ty, TensorType) or ty.dtype not in INTEGERS:
+        if not isinstance(ty, TensorType) or ty.dtype not in shape_values.INTEGERS:
             return after
-        found: Dims | None = None
+        found: shape_values.Dims | None = None
         if op.name not in OF_SHAPES:
             args = [self._integers(arg) for arg in after.args]
             if not any(arg is None for arg in args):
-                found = _attempt(computed, op, args, after)
+                found = _attempt(shape_values.computed, op, args, after)
         elif op.name != "ndarray_size" and isinstance(given := _type(before.args[0]), TensorType):
-            found = of_shape(given)
+            found = shape_values.of_shape(given)
         if found is None:
             return after
-        array = in_type(found, ty.dtype)
+        array = shape_values.in_type(found, ty.dtype)
         if array is not None and self._is_pure(before):
             known = NDArray(array)
             return self._known(self._constant(known), known)
-        self._extents[after] = within(found, ty.dtype)
+        self._extents[after] = shape_values.within(found, ty.dtype)
         return after
 
-    def _integers(self, e: Expr) -> Dims | tuple[Dims, ...] | None:
+    def _integers(self, e: ir.Expr) -> shape_values.Dims | tuple[shape_values.Dims, ...] | None:
         """The elements of an argument, or of the fields of one."""
-        held = self._tuples.get(e) if isinstance(e, Var) else e
-        if isinstance(held, Tuple):
+        held = self._tuples.get(e) if isinstance(e, ir.Var) else e
+        if isinstance(held, ir.Tuple):
             fields = [self._integers(field) for field in held]
             is_flat = all(isinstance(field, np.ndarray) for field in fields)
             return tuple(fields) if is_flat else None  # type: ignore[arg-type]
         if isinstance(known := self._value(e), NDArray):
-            return of_tensor(known.array)
+            return shape_values.of_tensor(known.array)
         return self._extents.get(e)
 
-    def _evaluated(self, op: OpDef, call: Call, values: Sequence[Value]) -> Expr | None:
+    def _evaluated(self, op: OpDef, call: ir.Call, values: Sequence[Value]) -> ir.Expr | None:
         if not all(map(_is_tensors, values)):
             return None
         attrs = op.make_attrs({}) if call.attrs is None else call.attrs
@@ -354,12 +334,12 @@ class _Folding:
         result = _attempt(operate, op, values, attrs, call.span, proven=True)
         return None if result is None else self._kept(result, values)
 
-    def _run(self, before: Call, after: Call, values: Sequence[Value]) -> Expr | None:
+    def _run(self, before: ir.Call, after: ir.Call, values: Sequence[Value]) -> ir.Expr | None:
         """A call of a primitive function, evaluated."""
         if before.ty is None or not self._is_worth_storing(before.ty, values):
             return None
-        variables = [Var(f"x{i}") for i in range(len(values))]
-        call = Call(after.op, tuple(variables), after.attrs, after.type_args)
+        variables = [ir.Var(f"x{i}") for i in range(len(values))]
+        call = ir.Call(after.op, tuple(variables), after.attrs, after.type_args)
         bindings = dict(zip(variables, values, strict=True))
         result = _attempt(evaluate, call, bindings=bindings)
         return None if result is None else self._kept(result, values)
@@ -375,7 +355,7 @@ class _Folding:
         tensors = {id(t): t for v in values for t in _tensors(v)}
         return sum(self._origins.get(key, t.array.nbytes) for key, t in tensors.items())
 
-    def _kept(self, result: Value, made_of: Sequence[Value]) -> Expr:
+    def _kept(self, result: Value, made_of: Sequence[Value]) -> ir.Expr:
         origin = self._origin(made_of)
         kept = [NDArray(_contiguous(t.array)) for t in _tensors(result)]
         for tensor in kept:
@@ -385,60 +365,60 @@ class _Folding:
 
     # --- what is known
 
-    def _value(self, e: Expr) -> Value | None:
+    def _value(self, e: ir.Expr) -> Value | None:
         """The value of a folded expression, if it is known; weights may change."""
-        if isinstance(e, Constant):
+        if isinstance(e, ir.Constant):
             return None if isinstance(e.data, Weight) else e.data
         return self._values.get(e)
 
-    def _known(self, e: Expr, value: Value | None) -> Expr:
+    def _known(self, e: ir.Expr, value: Value | None) -> ir.Expr:
         """`e`, a folded expression, with its value noted if there is one."""
         if value is not None:
             self._values[e] = value
         return e
 
-    def _all_values(self, parts: Iterable[Expr]) -> list[Value] | None:
+    def _all_values(self, parts: Iterable[ir.Expr]) -> list[Value] | None:
         values = [self._value(part) for part in parts]
         return None if None in values else values  # type: ignore[return-value]
 
-    def _is_pure(self, e: Expr) -> bool:
+    def _is_pure(self, e: ir.Expr) -> bool:
         """Whether an expression of the program as it was need not be evaluated."""
-        if is_atom(e):
+        if ir.is_atom(e):
             return True
         if self._purity is None:
             self._purity = Purity(self._root)
         return self._purity.is_pure(e)
 
-    def _constant(self, tensor: NDArray) -> Constant:
+    def _constant(self, tensor: NDArray) -> ir.Constant:
         """The constant of a tensor, shared by all its uses."""
-        return self._constants.setdefault(id(tensor), Constant(tensor))
+        return self._constants.setdefault(id(tensor), ir.Constant(tensor))
 
-    def _quoted(self, value: Value) -> Expr:
+    def _quoted(self, value: Value) -> ir.Expr:
         """An expression of that value."""
-        result: Expr = tree.run(self._quote(value))
+        result: ir.Expr = tree.run(self._quote(value))
         return result
 
-    def _quote(self, value: Value) -> Steps[Expr]:
+    def _quote(self, value: Value) -> Steps[ir.Expr]:
         if isinstance(value, NDArray):
             return self._constant(value)
         assert isinstance(value, TupleValue | ConstructorValue)
         fields = yield tree.gather(self._quote(field) for field in value.fields)
         if isinstance(value, TupleValue):
-            return Tuple(tuple(fields))
-        return Call(value.constructor, tuple(fields))
+            return ir.Tuple(tuple(fields))
+        return ir.Call(value.constructor, tuple(fields))
 
 
-def _over(e: N, *parts: Syntax) -> N:
+def _over(e: N, *parts: ir.Syntax) -> N:
     """`e` with these parts; `e` itself if they are the same."""
     result: Any = tree.rebuild(e, parts)
     return result  # type: ignore[no-any-return]
 
 
-def _type(e: Expr) -> Type | None:
-    return e.type_annotation if e.ty is None and isinstance(e, Var) else e.ty
+def _type(e: ir.Expr) -> Type | None:
+    return e.type_annotation if e.ty is None and isinstance(e, ir.Var) else e.ty
 
 
-def _is_ascription(e: Let) -> bool:
+def _is_ascription(e: ir.Let) -> bool:
     """`let %x: T = v; %x`, where T says less than the type of v may say."""
     ty = e.variable.type_annotation
     return e.body is e.variable and ty is not None and is_dynamic(ty)

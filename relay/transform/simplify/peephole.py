@@ -30,17 +30,7 @@ from relay import tree
 from relay.check.infer import infer_local, with_known_types
 from relay.errors import PassError, RelayError
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.function_attrs import is_opaque
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
@@ -51,12 +41,12 @@ from relay.transform.context import PassContext
 from relay.transform.simplify.rule_window import Window
 from relay.tree import Steps
 
-Rule = Callable[[Any, Window], Expr | None]
+Rule = Callable[[Any, Window], ir.Expr | None]
 # The expressions that rules begin with: calls of an operator, or of all that fit, or a class.
-Head = str | type[Expr] | Callable[[OpDef], bool]
+Head = str | type[ir.Expr] | Callable[[OpDef], bool]
 Rules = Mapping[Head, Sequence[Rule]]
 # What a rule made, and the types of its new parts, arguments first.
-Made = tuple[Expr, Mapping[Expr, Type]]
+Made = tuple[ir.Expr, Mapping[ir.Expr, Type]]
 
 # The passes that rules require.
 TYPED: tuple[str | Pass, ...] = ("InferType",)
@@ -74,12 +64,12 @@ class RulePass(FunctionPass):
     rules: ClassVar[Sequence[Rules]]
 
     def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+        self, function: ir.Function, module: IRModule, context: PassContext
+    ) -> ir.Function:
         return rewritten(function, *self.rules)
 
 
-def rewritten(function: Function, *several: Rules) -> Function:
+def rewritten(function: ir.Function, *several: Rules) -> ir.Function:
     """The typed `function` with the rules applied wherever they fit; itself when none does."""
     rules = _Table(several)
     nodes = tree.postorder(function)
@@ -95,9 +85,9 @@ def rewritten(function: Function, *several: Rules) -> Function:
     return function
 
 
-def _walked(function: Function, rules: _Table, window: Window) -> Function:
+def _walked(function: ir.Function, rules: _Table, window: Window) -> ir.Function:
     """The function after one traversal."""
-    kept: dict[Syntax, Syntax] = {}
+    kept: dict[ir.Syntax, ir.Syntax] = {}
     for node in tree.postorder(function):
         if is_opaque(node):
             kept[node] = node
@@ -120,7 +110,7 @@ class _Table:
         self._entries = [entry for rules in several for entry in rules.items()]
         self._found: dict[object, list[Rule]] = {}
 
-    def of(self, e: Syntax) -> Sequence[Rule]:
+    def of(self, e: ir.Syntax) -> Sequence[Rule]:
         start = _start(e)
         if start not in self._found:
             fitting = (members for head, members in self._entries if _fits(head, start))
@@ -128,12 +118,12 @@ class _Table:
         return self._found[start]
 
 
-def _start(e: Syntax) -> OpDef | type[Syntax]:
+def _start(e: ir.Syntax) -> OpDef | type[ir.Syntax]:
     """The operator that `e` calls, or its class."""
-    return e.op if isinstance(e, Call) and isinstance(e.op, OpDef) else type(e)
+    return e.op if isinstance(e, ir.Call) and isinstance(e.op, OpDef) else type(e)
 
 
-def _fits(head: Head, start: OpDef | type[Syntax]) -> bool:
+def _fits(head: Head, start: OpDef | type[ir.Syntax]) -> bool:
     if not isinstance(start, OpDef):
         return head is start
     return head == start.name if isinstance(head, str | type) else head(start)
@@ -146,10 +136,10 @@ class _Rewriting:
         self._window = window
         self._rules = rules
 
-    def visit(self, before: Syntax, after: Syntax) -> Syntax:
-        if not isinstance(before, Expr) or is_atom(before):
+    def visit(self, before: ir.Syntax, after: ir.Syntax) -> ir.Syntax:
+        if not isinstance(before, ir.Expr) or ir.is_atom(before):
             return after
-        assert isinstance(after, Expr)
+        assert isinstance(after, ir.Expr)
         self._window.note(before, after)
         result = after
         if (made := self._applied(after)) is not None:
@@ -157,7 +147,7 @@ class _Rewriting:
         self._window.now[before] = result
         return result
 
-    def _applied(self, e: Expr) -> Made | None:
+    def _applied(self, e: ir.Expr) -> Made | None:
         """The result of the first rule that matches `e`."""
         for rule in self._rules.of(e):
             result = rule(e, self._window)
@@ -170,7 +160,7 @@ class _Rewriting:
                 return result, types
         return None
 
-    def _settled_from(self, e: Expr, made: Made | None) -> Steps[Expr]:
+    def _settled_from(self, e: ir.Expr, made: Made | None) -> Steps[ir.Expr]:
         for _ in range(LIMIT):
             if made is None:
                 return e
@@ -180,9 +170,11 @@ class _Rewriting:
             f"rules undo each other's work at an expression that begins with {_start(e)}"
         )
 
-    def _placed(self, made: Expr, types: Mapping[Expr, Type], origin: Expr) -> Steps[Expr]:
+    def _placed(
+        self, made: ir.Expr, types: Mapping[ir.Expr, Type], origin: ir.Expr
+    ) -> Steps[ir.Expr]:
         """`made`, whose new parts have these types, with those parts rewritten."""
-        done: dict[Syntax, Expr] = {}
+        done: dict[ir.Syntax, ir.Expr] = {}
         for part, ty in types.items():
             new: Any = tree.rebuild(part, [done.get(c, c) for c in tree.children(part)])
             if new.span is None and origin.span is not None:
@@ -195,9 +187,9 @@ class _Rewriting:
 
     # --- types
 
-    def _types_of(self, result: Expr) -> dict[Expr, Type] | None:
+    def _types_of(self, result: ir.Expr) -> dict[ir.Expr, Type] | None:
         """The types of the parts that a rule made, arguments first; None if one is ill-typed."""
-        types: dict[Expr, Type] = {}
+        types: dict[ir.Expr, Type] = {}
         is_made = self._window.is_made
         if not is_made(result):
             return types
@@ -209,24 +201,24 @@ class _Rewriting:
             return None
         return types
 
-    def _inferred(self, e: Expr, types: Mapping[Expr, Type]) -> Type:
+    def _inferred(self, e: ir.Expr, types: Mapping[ir.Expr, Type]) -> Type:
         """The type of what a rule made, from the types of its parts."""
 
-        def known(part: Expr) -> Type:
+        def known(part: ir.Expr) -> Type:
             found = types[part] if part in types else self._window.type_of(part)
             if found is None:
                 raise PassError("a rule was applied to an expression without a type")
             return found
 
         match e:
-            case Tuple(fields=fields):
+            case ir.Tuple(fields=fields):
                 return TupleType(tuple(map(known, fields)))
-            case TupleGetItem(tuple_value=value, index=index):
+            case ir.TupleGetItem(tuple_value=value, index=index):
                 ty = known(value)
                 assert isinstance(ty, TupleType)
                 return ty.fields[index]
-            case Call(args=args):
+            case ir.Call(args=args):
                 # inference looks at the call alone, so variables stand for the rest
-                given = [a if isinstance(a, Constant) else Var("x", known(a)) for a in args]
+                given = [a if isinstance(a, ir.Constant) else ir.Var("x", known(a)) for a in args]
                 return infer_local(tree.replace(e, args=tuple(given)))
         raise PassError(f"a rule must not make a {type(e).__name__}")

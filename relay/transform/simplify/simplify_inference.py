@@ -34,19 +34,7 @@ from typing import Any
 from relay import dtypes, tree
 from relay.analysis.purity import Purity
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Let,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    const,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.building.numerics import computing_dtype
@@ -84,28 +72,28 @@ class _Site:
         """The element type that is computed with."""
         return dtypes.from_numpy(computing_dtype(dtypes.to_numpy(self.data.dtype)))
 
-    def number(self, value: float) -> Constant:
-        return const(value, self.wide)
+    def number(self, value: float) -> ir.Constant:
+        return ir.const(value, self.wide)
 
-    def widened(self, e: Expr) -> Expr:
+    def widened(self, e: ir.Expr) -> ir.Expr:
         return e if self.wide == self.data.dtype else cast(e, dtype=self.wide)
 
-    def rounded(self, e: Expr) -> Expr:
+    def rounded(self, e: ir.Expr) -> ir.Expr:
         return e if self.wide == self.data.dtype else cast(e, dtype=self.data.dtype)
 
-    def along_axis(self, vector: Expr) -> Expr:
+    def along_axis(self, vector: ir.Expr) -> ir.Expr:
         """A vector that broadcasts along the axis."""
         behind = self.rank - 1 - self.axis
         return expand_dims(vector, axis=1, num_newaxis=behind) if behind else vector
 
-    def standardized(self, data: Expr, axes: Sequence[int]) -> Expr:
+    def standardized(self, data: ir.Expr, axes: Sequence[int]) -> ir.Expr:
         """The data with mean 0 and variance 1 along the axes."""
         middle = mean(data, axis=axes, keepdims=True)
         spread = variance(data, axes, keepdims=True, with_mean=middle)
         deviation = sqrt(add(spread, self.number(self.attrs.epsilon)))
         return divide(subtract(data, middle), deviation)
 
-    def affine(self, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+    def affine(self, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
         """Times gamma and plus beta, rounded."""
         if self.attrs.scale:
             data = multiply(data, self.along_axis(self.widened(gamma)))
@@ -115,31 +103,36 @@ class _Site:
 
 
 def _batch_norm(
-    site: _Site, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr
-) -> Expr:
+    site: _Site,
+    data: ir.Expr,
+    gamma: ir.Expr,
+    beta: ir.Expr,
+    moving_mean: ir.Expr,
+    moving_var: ir.Expr,
+) -> ir.Expr:
     deviation = sqrt(add(site.widened(moving_var), site.number(site.attrs.epsilon)))
     scale = divide(site.widened(gamma) if site.attrs.scale else site.number(1), deviation)
     offset = multiply(site.widened(moving_mean), scale)
     shift = subtract(site.widened(beta), offset) if site.attrs.center else negative(offset)
     scaled = multiply(site.widened(data), site.along_axis(scale))
     result = site.rounded(add(scaled, site.along_axis(shift)))
-    return Tuple((result, moving_mean, moving_var))
+    return ir.Tuple((result, moving_mean, moving_var))
 
 
-def _dropout(site: _Site, data: Expr) -> Expr:
-    return Tuple((data, ones_like(data)))
+def _dropout(site: _Site, data: ir.Expr) -> ir.Expr:
+    return ir.Tuple((data, ones_like(data)))
 
 
-def _layer_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+def _layer_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
     return site.affine(site.standardized(site.widened(data), [site.axis]), gamma, beta)
 
 
-def _instance_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+def _instance_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
     inside = [axis for axis in range(1, site.rank) if axis != site.axis]
     return site.affine(site.standardized(site.widened(data), inside), gamma, beta)
 
 
-def _group_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+def _group_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
     # the axis of the channels becomes one of groups and one of the channels in a group
     before = [0] * site.axis
     groups = reshape(site.widened(data), [*before, -4, site.attrs.num_groups, -1, -2])
@@ -148,14 +141,14 @@ def _group_norm(site: _Site, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     return site.affine(normal, gamma, beta)
 
 
-def _l2_normalize(site: _Site, data: Expr) -> Expr:
+def _l2_normalize(site: _Site, data: ir.Expr) -> ir.Expr:
     wide = site.widened(data)
     squares = sum_(multiply(wide, wide), axis=site.attrs.axis, keepdims=True)
     length = sqrt(maximum(squares, site.number(site.attrs.eps)))
     return site.rounded(divide(wide, length))
 
 
-Unpack = Callable[..., Expr]
+Unpack = Callable[..., ir.Expr]
 OF_TRAINING: Mapping[str, Unpack] = {"nn.batch_norm": _batch_norm, "nn.dropout": _dropout}
 NORMS: Mapping[str, Unpack] = {
     "nn.layer_norm": _layer_norm,
@@ -176,8 +169,8 @@ class SimplifyInference(FunctionPass):
     all_norms: bool = False
 
     def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+        self, function: ir.Function, module: IRModule, context: PassContext
+    ) -> ir.Function:
         unpackings = {**OF_TRAINING, **NORMS} if self.all_norms else OF_TRAINING
         return tree.transform(function, _Unpacking(function, unpackings).visit)
 
@@ -185,56 +178,58 @@ class SimplifyInference(FunctionPass):
 class _Unpacking:
     """Rewrites calls of some operators, and projections of their results."""
 
-    def __init__(self, root: Function, unpackings: Mapping[str, Unpack]) -> None:
+    def __init__(self, root: ir.Function, unpackings: Mapping[str, Unpack]) -> None:
         self._root = root
         self._unpackings = unpackings
         self._purity: Purity | None = None
         # what variables are bound to
-        self._bound = {e.variable: e.value for e in tree.postorder(root) if isinstance(e, Let)}
-        self._first: dict[Var, Var] = {}  # variables for the first field of what they stand for
-        self._tuples: dict[Expr, Tuple] = {}  # what became of calls with several results
-        self._calls: dict[Expr, Call] = {}  # and the other way round
+        self._bound = {e.variable: e.value for e in tree.postorder(root) if isinstance(e, ir.Let)}
+        self._first: dict[
+            ir.Var, ir.Var
+        ] = {}  # variables for the first field of what they stand for
+        self._tuples: dict[ir.Expr, ir.Tuple] = {}  # what became of calls with several results
+        self._calls: dict[ir.Expr, ir.Call] = {}  # and the other way round
 
-    def visit(self, before: Syntax, after: Syntax) -> Syntax:
+    def visit(self, before: ir.Syntax, after: ir.Syntax) -> ir.Syntax:
         match before, after:
-            case Call(op=OpDef(name=name)), Call() if name in self._unpackings:
+            case ir.Call(op=OpDef(name=name)), ir.Call() if name in self._unpackings:
                 return self._call(before, after, self._unpackings[name])
-            case TupleGetItem(), TupleGetItem():
+            case ir.TupleGetItem(), ir.TupleGetItem():
                 return self._field(before, after)
-            case Let(), Let(value=Tuple(fields=fields)) if before.variable in self._first:
+            case ir.Let(), ir.Let(value=ir.Tuple(fields=fields)) if before.variable in self._first:
                 # let %t = (a, b); …  ->  let %first = a; let %t = (%first, b); …
                 first = self._first[before.variable]
-                again = tree.replace(after, value=Tuple((first, *fields[1:])))
-                return Let(first, fields[0], again)
+                again = tree.replace(after, value=ir.Tuple((first, *fields[1:])))
+                return ir.Let(first, fields[0], again)
         return after
 
-    def _call(self, before: Call, after: Call, unpack: Unpack) -> Expr:
+    def _call(self, before: ir.Call, after: ir.Call, unpack: Unpack) -> ir.Expr:
         # parameters may be left out, and are evaluated in another order
         if not all(map(self._is_pure, before.args[1:])):
             return after
         ty = before.args[0].checked_type
         assert isinstance(ty, TensorType)
         result = unpack(_Site(ty, before.attrs), *after.args)
-        if isinstance(result, Tuple):
+        if isinstance(result, ir.Tuple):
             self._tuples[before] = result
             self._calls[result] = before
         return result
 
-    def _field(self, before: TupleGetItem, after: TupleGetItem) -> Expr:
+    def _field(self, before: ir.TupleGetItem, after: ir.TupleGetItem) -> ir.Expr:
         index, value = after.index, after.tuple_value
         if (call := self._calls.get(value)) is not None:
             # the first field needs the data, the others can do without
             if index == 0 or self._is_pure(call.args[0]):
                 return self._tuples[call][index]
-        elif isinstance(value, Var) and (made := self._tuples.get(self._bound.get(value))):  # type: ignore[arg-type]
-            if is_atom(field := made[index]):
+        elif isinstance(value, ir.Var) and (made := self._tuples.get(self._bound.get(value))):  # type: ignore[arg-type]
+            if ir.is_atom(field := made[index]):
                 return field
             if index == 0:
-                return self._first.setdefault(value, Var(f"{value.name_hint}_0"))
+                return self._first.setdefault(value, ir.Var(f"{value.name_hint}_0"))
         return after
 
-    def _is_pure(self, e: Expr) -> bool:
-        if is_atom(e):
+    def _is_pure(self, e: ir.Expr) -> bool:
+        if ir.is_atom(e):
             return True
         if self._purity is None:
             self._purity = Purity(self._root)
