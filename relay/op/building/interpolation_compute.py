@@ -175,7 +175,7 @@ def as_dtype(value: te.Expr, dtype: str) -> te.Expr:
     return te.cast(value, dtype)
 
 
-Reader = Callable[[views.Place], te.Expr]
+Reader = Callable[[views.LayoutIndex], te.Expr]
 
 
 @frozen
@@ -194,7 +194,7 @@ class Grid:
         letter: str,
         shape: Mapping[str, te.Expr],
         body: Callable[[te.Expr], tuple[te.Expr, ...]],
-    ) -> Callable[[views.Place], list[te.Expr]]:
+    ) -> Callable[[views.LayoutIndex], list[te.Expr]]:
         """The results of `body` for the positions of an axis, stored in tensors; its elements by
         the position in the result."""
         keys = ("N", letter) if self.per_image else (letter,)
@@ -204,7 +204,7 @@ class Grid:
             "places",
         )
 
-        def read(place: views.Place) -> list[te.Expr]:
+        def read(place: views.LayoutIndex) -> list[te.Expr]:
             where = tuple(place[key].whole for key in keys)
             return [tensor[where] for tensor in tensors]
 
@@ -222,7 +222,7 @@ def resampled(
         read = _weighted(grid, shape, layout, method)
     outside = [] if beyond is None else [_outside(grid, letter, shape) for letter in grid.places]
 
-    def element(place: views.Place) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         value = as_dtype(read(place), out.dtype)
         if beyond is None:
             return value
@@ -233,7 +233,7 @@ def resampled(
 
 def _outside(
     grid: Grid, letter: str, shape: Mapping[str, te.Expr]
-) -> Callable[[views.Place], list[te.Expr]]:
+) -> Callable[[views.LayoutIndex], list[te.Expr]]:
     last = real(grid.extents[letter] - 1)
     return grid.table(letter, shape, lambda place: (te.some(place < 0, place > last),))
 
@@ -253,7 +253,7 @@ def _nearest(grid: Grid, shape: Mapping[str, te.Expr], rounding: str) -> Reader:
 
     indices = {letter: index_along(letter) for letter in grid.places}
 
-    def read(place: views.Place) -> te.Expr:
+    def read(place: views.LayoutIndex) -> te.Expr:
         source = {
             letter: views.along(index(place), grid.extents[letter])
             for letter, index in indices.items()
@@ -308,7 +308,7 @@ def _weighted_along(
 
     table = grid.table(letter, shape, body)
 
-    def element(place: views.Place) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         both = table(place)
         count = len(both) // 2
         terms = [

@@ -116,7 +116,7 @@ def running(
 
 # --- tensors -----------------------------------------------------------------------------------
 
-Place = Mapping[str, Digits]  # an index for each letter of a layout
+LayoutIndex = Mapping[str, Digits]  # an index for each letter of a layout
 Indices = tuple[te.Expr, ...]
 
 
@@ -159,7 +159,7 @@ def shape_in(layout: Layout, extents: Mapping[str, te.Expr]) -> tuple[te.Expr, .
     )
 
 
-def indices_in(layout: Layout, place: Place) -> Indices:
+def indices_in(layout: Layout, place: LayoutIndex) -> Indices:
     """The indices of an element in that layout."""
     found: list[te.Expr] = [te.index(0)] * len(layout.axes)
     for letter, digits in place.items():
@@ -169,7 +169,7 @@ def indices_in(layout: Layout, place: Place) -> Indices:
     return tuple(found)
 
 
-def place_in(layout: Layout, indices: Sequence[te.Expr], shape: Sequence[te.Expr]) -> Place:
+def place_in(layout: Layout, indices: Sequence[te.Expr], shape: Sequence[te.Expr]) -> LayoutIndex:
     """The place that indices into a tensor of that layout and shape denote."""
     return {
         letter: Digits(
@@ -183,7 +183,7 @@ def place_in(layout: Layout, indices: Sequence[te.Expr], shape: Sequence[te.Expr
 
 
 def fill(
-    shape: Sequence[te.Expr], layout: Layout, body: Callable[[Place], te.Expr], name: str
+    shape: Sequence[te.Expr], layout: Layout, body: Callable[[LayoutIndex], te.Expr], name: str
 ) -> te.Tensor:
     """The tensor in that layout whose elements are `body(place)`."""
     return te.compute(shape, lambda *i: body(place_in(layout, i, shape)), name)
@@ -248,7 +248,7 @@ def laid_out(
         if not (size and letter in extents)
     ]
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         source, conditions = dict(place), []
         for letter, whole in extents.items():
             start, distance, extent = starts[letter], distances[letter], data.extent(letter)

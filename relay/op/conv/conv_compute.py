@@ -43,7 +43,7 @@ class Output:
 
 Taps = Mapping[str, te.Expr]  # a position in the window
 # The element of data in the window of a place of the result, in an input channel.
-Window = Callable[[views.Place, views.Digits, Taps], te.Expr]
+Window = Callable[[views.LayoutIndex, views.Digits, Taps], te.Expr]
 
 
 @frozen
@@ -135,7 +135,7 @@ def _is_depthwise(kernel: views.View, images: views.View, groups: int) -> te.Exp
 def windows(data: views.View, strides: Sequence[int], dilation: Sequence[int]) -> Window:
     """The windows of padded data."""
 
-    def element(place: views.Place, channel: views.Digits, taps: Taps) -> te.Expr:
+    def element(place: views.LayoutIndex, channel: views.Digits, taps: Taps) -> te.Expr:
         inside = {
             letter: place[letter].whole * stride + tap * step
             for (letter, tap), stride, step in zip(taps.items(), strides, dilation, strict=True)
@@ -226,7 +226,7 @@ def _by_phases(
     window = Filter(turned, kernel.extent("I") // groups, blocks, taps)
     sums = contract(every, window, te.Spec(shape, out.dtype), stage, groups)
 
-    def element(place: views.Place) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         group, channel = place["C"].divided(each) if groups > 1 else (views.Digits(), place["C"])
         where, number = {"N": place["N"]}, te.index(0)
         for letter, (stride, cut) in steps.items():
@@ -267,14 +267,14 @@ def contract(
         inputs, channels = views.running(kernel.inputs, kernel.blocks if whole else (), "c")
     taps = {letter: te.axis(size, f"k{letter.lower()}") for letter, size in kernel.window.items()}
 
-    def output(place: views.Place) -> Output:
+    def output(place: views.LayoutIndex) -> Output:
         if "G" in place:
             return Output(place["G"], place["C"], place["G"].then(place["C"]))
         if is_depthwise:
             return Output(*place["C"].divided(each), place["C"])
         return Output(views.Digits(), place["C"], place["C"])
 
-    def element(place: views.Place) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         channel = output(place)
         factors = window(place, channel.group.then(inputs), taps), kernel.at(channel, inputs, taps)
         return te.sum(product(factors, total), (*channels, *taps.values()))
@@ -302,7 +302,7 @@ def joined(
     if stage == layout:
         return converted(sums, out.dtype)
 
-    def element(place: views.Place) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         group, inside = place[letter].divided(each)
         where = {**place, "G": group, letter: inside}
         return te.cast(sums[views.indices_in(stage, where)], out.dtype)

@@ -14,7 +14,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layouts
 from relay.op.building.contraction import product
 from relay.op.building.scalars import wide
-from relay.op.building.views import Digits, Place, fill, padded, view
+from relay.op.building.views import Digits, LayoutIndex, fill, padded, view
 from relay.op.building.window import Sizes, pad_pairs, window_counts
 from relay.op.conv.conv import Conv2DAttrs, columns, data_shape, require_groups, require_steps
 from relay.op.conv.conv_compute import joined, with_groups
@@ -111,7 +111,7 @@ def _backward_weight_compute(
         stage, shape = with_groups(layout, out.shape, "O", groups)
     total = wide(out.dtype)
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         group = place.get("G", Digits())
         window = {
             letter: axes[letter] * stride + place[letter].whole * step

@@ -16,7 +16,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layouts
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
-from relay.op.building.views import Place, extent_in, fill, padded, view
+from relay.op.building.views import LayoutIndex, extent_in, fill, padded, view
 from relay.op.building.window import Pair, long_padding, pad_pairs, require_padding
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site, better_known
@@ -159,7 +159,7 @@ def _correlation_compute(
     sums = te.compute((batch, shifts, shifts, *spatial), alike, "correlation")
     count = te.cast(first.extent("C") * kernel_size**2, dtype)
 
-    def mean(place: Place) -> te.Expr:
+    def mean(place: LayoutIndex) -> te.Expr:
         down, right = place["C"].cut((shifts,))
         where = (place["N"].whole, down, right, place["H"].whole, place["W"].whole)
         return te.cast(sums[where] / count, out.dtype)

@@ -18,7 +18,7 @@ from relay.op.building.helper import helper
 from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import wide
-from relay.op.building.views import Digits, Place, View, along, view
+from relay.op.building.views import Digits, LayoutIndex, View, along, view
 from relay.op.building.window import window_counts
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import Taps, contract, plain_kernel
@@ -198,7 +198,7 @@ def _deformable_compute(
         (images.extent("N"), channels, *window.values(), *positions), fetched, "fetched"
     )
 
-    def window_of(place: Place, channel: Digits, taps: Taps) -> te.Expr:
+    def window_of(place: LayoutIndex, channel: Digits, taps: Taps) -> te.Expr:
         where = (place["H"].whole, place["W"].whole)
         return windows[(place["N"].whole, channel.whole, *taps.values(), *where)]
 

@@ -15,7 +15,7 @@ from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.interpolation import Method, as_dtype, outside, read, region_places
 from relay.op.building.interpolation_compute import Grid, Places, Region, inside, real, resampled
 from relay.op.building.numerics import convert
-from relay.op.building.views import Place, along, view
+from relay.op.building.views import LayoutIndex, along, view
 from relay.op.image.resize import require_elements
 from relay.op.opdef import DType, FusionKind, Selection, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
@@ -104,7 +104,7 @@ def _crop_and_resize_compute(
 ) -> te.Tensor:
     images = view(data, layout)
 
-    def read(place: Place) -> te.Expr:
+    def read(place: LayoutIndex) -> te.Expr:
         image, count = te.cast(box_indices[place["N"].whole], "int64"), images.extent("N")
         return images.at(**{**place, "N": along(inside(image, count), count)})
 

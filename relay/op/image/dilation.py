@@ -14,7 +14,7 @@ from relay.op.building.contraction import converted
 from relay.op.building.helper import helper
 from relay.op.building.numerics import computing_dtype, convert, limits
 from relay.op.building.scalars import wide
-from relay.op.building.views import Place, fill, view
+from relay.op.building.views import LayoutIndex, fill, view
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import NUMERIC, Site, better_known
 
@@ -92,7 +92,7 @@ def _dilation2d_compute(
     dtype, lowest = wide(out.dtype), te.lowest(wide(out.dtype))
     taps = {letter: te.axis(kernel.extent(letter), f"k{letter.lower()}") for letter in "HW"}
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         where, exists = {}, []
         for axis, (letter, tap) in enumerate(taps.items()):
             start = place[letter].whole * known.strides[axis] - known.padding[axis]

@@ -19,7 +19,7 @@ from relay.op.building.interpolation_compute import Taps, real
 from relay.op.building.interpolation_compute import cubic_weights as cubic_weights_compute
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
-from relay.op.building.views import Place, fill, view
+from relay.op.building.views import LayoutIndex, fill, view
 from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -265,7 +265,7 @@ def _grid_sample_compute(
 
     tables = [table(axis, letter) for axis, letter in enumerate(spatial)]
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         where = (place["N"].whole, *(place[letter].whole for letter in spatial))
         read = [[tensor[where] for tensor in tensors] for tensors in tables]
         axes = [list(zip(r[: len(r) // 2], r[len(r) // 2 :], strict=True)) for r in read]

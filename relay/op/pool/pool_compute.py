@@ -18,7 +18,16 @@ from relay.op.building import elements
 from relay.op.building.contraction import converted
 from relay.op.building.layouts import Layout, read_layout, spatial_axes
 from relay.op.building.scalars import divide, wide
-from relay.op.building.views import Place, View, along, extent_in, fill, laid_out, place_in, view
+from relay.op.building.views import (
+    LayoutIndex,
+    View,
+    along,
+    extent_in,
+    fill,
+    laid_out,
+    place_in,
+    view,
+)
 from relay.op.building.window import pad_pairs
 
 # --- sliding windows ----------------------------------------------------------------------------
@@ -79,7 +88,7 @@ def _is_true(condition: te.Expr) -> bool:
 
 def window_elements(
     data: View, axes: Mapping[str, Slide], out: te.Spec, target: Layout, value: te.Scalar
-) -> tuple[Callable[[Place], te.Expr], tuple[te.Axis, ...]]:
+) -> tuple[Callable[[LayoutIndex], te.Expr], tuple[te.Axis, ...]]:
     """The elements of the window of a place, and the reduction axes over it; padding is `value`."""
     extents = {}
     for letter, slide in axes.items():
@@ -91,7 +100,7 @@ def window_elements(
     images = laid_out(data, extents, starts, value=value)
     taps = _taps(axes)
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         inside = {
             letter: place[letter].whole * slide.stride + taps[letter] * slide.step
             for letter, slide in axes.items()
@@ -130,7 +139,7 @@ def avg_pool(
     element, taps = window_elements(images, axes, out, target, 0)
     dtype = sum_dtype(data.dtype, prod(slide.size for slide in axes.values()))
 
-    def mean(place: Place) -> te.Expr:
+    def mean(place: LayoutIndex) -> te.Expr:
         total = te.sum(te.cast(element(place), dtype), taps)
         count = counted(images, axes, place, out.shape, target, count_include_pad)
         return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
@@ -141,7 +150,7 @@ def avg_pool(
 def counted(
     data: View,
     axes: Mapping[str, Slide],
-    place: Place,
+    place: LayoutIndex,
     shape: Sequence[te.Expr],
     target: Layout,
     count_include_pad: bool,
@@ -206,7 +215,7 @@ class Segments:
 
 def _segments(
     data: te.Tensor, out: te.Spec, layout: str, out_layout: str, value: te.Scalar
-) -> tuple[Callable[[Place], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout]:
+) -> tuple[Callable[[LayoutIndex], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout]:
     """The elements of the window of a place, padded by `value`; the segments of each axis, the
     reduction axes, and the layout of the result."""
     images, target = view(data, layout), read_layout(out_layout or layout)
@@ -216,7 +225,7 @@ def _segments(
     }
     taps = {letter: te.axis(cut.longest, f"k{letter.lower()}") for letter, cut in cuts.items()}
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         inside = [
             taps[letter] < cut.length(place[letter].whole)
             for letter, cut in cuts.items()
@@ -247,7 +256,7 @@ def adaptive_avg_pool(
     most = elements.size([cut.longest for cut in cuts.values()])
     dtype = sum_dtype(data.dtype, int(most.value) if isinstance(most, te.Const) else None)
 
-    def mean(place: Place) -> te.Expr:
+    def mean(place: LayoutIndex) -> te.Expr:
         total = te.sum(te.cast(element(place), dtype), taps)
         count = elements.size([cut.length(place[letter].whole) for letter, cut in cuts.items()])
         return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
@@ -333,7 +342,7 @@ def max_pool_gradient(
     first = _first_maximum(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
     numbers = View(first, grad.layout)
 
-    def share(place: Place, tap: te.Expr) -> te.Expr:
+    def share(place: LayoutIndex, tap: te.Expr) -> te.Expr:
         return te.select(te.equal(numbers.at(**place), tap), grad.at(**place), 0)
 
     return _shared(share, axes, grad, out, layout)
@@ -353,7 +362,7 @@ def avg_pool_gradient(
     images, grad = view(data, layout), view(out_grad, out_layout or layout)
     dtype = wide(out.dtype)
 
-    def part(place: Place) -> te.Expr:
+    def part(place: LayoutIndex) -> te.Expr:
         count = counted(images, axes, place, out_grad.shape, grad.layout, count_include_pad)
         return te.cast(grad.at(**place), dtype) / te.cast(count, dtype)
 
@@ -362,7 +371,7 @@ def avg_pool_gradient(
 
 
 def _shared(
-    share: Callable[[Place, te.Expr], te.Expr],
+    share: Callable[[LayoutIndex, te.Expr], te.Expr],
     axes: Mapping[str, Slide],
     grad: View,
     out: te.Spec,
@@ -374,7 +383,7 @@ def _shared(
     number = _number(taps, axes)
     dtype = wide(out.dtype)
 
-    def element(place: Place) -> te.Expr:
+    def element(place: LayoutIndex) -> te.Expr:
         where, holds = dict(place), []
         for letter, slide in axes.items():
             positions = grad.extent(letter)

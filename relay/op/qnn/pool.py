@@ -13,7 +13,7 @@ from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import read_layout
 from relay.op.building.numerics import convert
-from relay.op.building.views import Place, along, extent_in, fill, indices_in, view
+from relay.op.building.views import LayoutIndex, along, extent_in, fill, indices_in, view
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.pool import pool, pool_compute
 from relay.op.qnn import words
@@ -109,7 +109,7 @@ def _avg_pool2d_compute(
     if compute_dtype == "float32":
         factors = te.compute(positions, lambda *i: te.cast(factor_at(*i), "float32"), "factor")
 
-        def rounded(place: Place) -> te.Expr:
+        def rounded(place: LayoutIndex) -> te.Expr:
             own = factors[tuple(place[letter].whole for letter in axes)]
             whole = te.call("round", te.cast(sums[indices_in(target, place)], "float32") * own)
             zero_point = te.cast(parameter_at(output_zero_point), "float64")
@@ -118,7 +118,7 @@ def _avg_pool2d_compute(
         return fill(out.shape, target, rounded, "mean")
     factor = words.factors(positions, factor_at)
 
-    def mean(place: Place) -> te.Expr:
+    def mean(place: LayoutIndex) -> te.Expr:
         total = words.long(sums[indices_in(target, place)])
         scaled = words.scaled_long(total, factor(*(place[letter].whole for letter in axes)))
         shifted = scaled + te.cast(parameter_at(output_zero_point), "int64")

@@ -18,7 +18,7 @@ from relay.op.building import layouts
 from relay.op.building.elements import place, position
 from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.numerics import convert
-from relay.op.building.views import Place, fill, view
+from relay.op.building.views import LayoutIndex, fill, view
 from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Relation, Site
@@ -301,7 +301,7 @@ def _depth_to_space_compute(
 ) -> te.Tensor:
     source = view(data, layout)
 
-    def element(at: Place) -> te.Expr:
+    def element(at: LayoutIndex) -> te.Expr:
         rows, columns = (at[letter].divided(te.index(block_size)) for letter in "HW")
         inside = rows[1].then(columns[1])
         channel = inside.then(at["C"]) if mode == "DCR" else at["C"].then(inside)
@@ -315,7 +315,7 @@ def _space_to_depth_compute(
 ) -> te.Tensor:
     source, block = view(data, layout), te.index(block_size)
 
-    def element(at: Place) -> te.Expr:
+    def element(at: LayoutIndex) -> te.Expr:
         if mode == "DCR":
             inside, channel = at["C"].divided(source.extent("C"))
         else:
