@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from relay import dtypes
-from relay.errors import AnySpan, Diagnostic, EvaluationError, RelayError
+from relay.errors import AnySpan, EvaluationError, RelayError
 from relay.ir.dims import Dim
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, is_dynamic
 from relay.op.opdef import OpDef
@@ -57,7 +57,7 @@ def output_type(
         raise
     except Exception as error:  # an error in the values
         message = f"the shape of `{op.name}` is not found: {error or type(error).__name__}"
-        raise EvaluationError(Diagnostic(message, span)) from error
+        raise EvaluationError.of(message, span) from error
     return _with_shapes(op, found, shapes)
 
 

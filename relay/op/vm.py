@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError, RelayError
+from relay.errors import EvaluationError, RelayError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, DictAttrs, attrs
 from relay.ir.dims import Dim
@@ -87,12 +87,10 @@ def _new_extents(data: np.ndarray, shape: np.ndarray, newshape: Sequence[int]) -
     extents = tuple(int(extent) for extent in shape)
     known = all(wanted in (-1, found) for wanted, found in zip(newshape, extents, strict=True))
     if not known or min(extents, default=0) < 0 or prod(extents) != data.size:
-        raise EvaluationError(
-            Diagnostic(
-                "`vm.reshape_tensor`: the new shape does not fit",
-                expected=f"{data.size} elements in the shape {tuple(newshape)}",
-                found=f"the shape {extents}",
-            )
+        raise EvaluationError.of(
+            "`vm.reshape_tensor`: the new shape does not fit",
+            expected=f"{data.size} elements in the shape {tuple(newshape)}",
+            found=f"the shape {extents}",
         )
     return extents
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import dtypes
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.immutable import frozen
 from relay.op.building.numerics import computing_dtype, convert, is_integral
 
@@ -119,12 +119,10 @@ def source_places(
     exact.
     """
     if extent == 0 and count:
-        raise EvaluationError(
-            Diagnostic(
-                "an axis without elements is resized",
-                expected="an extent of 1 or more",
-                found="0",
-            )
+        raise EvaluationError.of(
+            "an axis without elements is resized",
+            expected="an extent of 1 or more",
+            found="0",
         )
     index = np.arange(count)
     match mode:

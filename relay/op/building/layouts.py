@@ -19,7 +19,7 @@ from math import prod
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim
@@ -69,7 +69,7 @@ def read_layout(text: str) -> Layout:
     """Parse a layout that a relation has checked."""
     found = parse_layout(text)
     if found is None:
-        raise EvaluationError(Diagnostic("this is no layout", expected="NCHW8c", found=text))
+        raise EvaluationError.of("this is no layout", expected="NCHW8c", found=text)
     return found
 
 
@@ -145,12 +145,10 @@ def blocked(array: np.ndarray, letters: str, target: str) -> np.ndarray:
     for letter, extent in zip(letters, array.shape, strict=True):
         sizes = known.blocks(letter)
         if extent % prod(sizes):
-            raise EvaluationError(
-                Diagnostic(
-                    f"axis {letter} does not fall into the blocks of layout {target}",
-                    expected=f"a multiple of {prod(sizes)}",
-                    found=str(extent),
-                )
+            raise EvaluationError.of(
+                f"axis {letter} does not fall into the blocks of layout {target}",
+                expected=f"a multiple of {prod(sizes)}",
+                found=str(extent),
             )
         shape += [extent // prod(sizes), *sizes]
     order = [axis for letter in letters for axis in known.places(letter)]

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs
 from relay.ir.dims import Dim
@@ -149,12 +149,10 @@ def windows(
             widths[2 + axis] = (before, after + more)
     padded = np.pad(data, widths, constant_values=fill)
     if any(c > d for c, d in zip(covered, padded.shape[2:], strict=True)):
-        raise EvaluationError(
-            Diagnostic(
-                "the window is larger than the padded input",
-                expected=f"extents of {tuple(covered)} or more",
-                found=f"{padded.shape[2:]}",
-            )
+        raise EvaluationError.of(
+            "the window is larger than the padded input",
+            expected=f"extents of {tuple(covered)} or more",
+            found=f"{padded.shape[2:]}",
         )
     axes = tuple(range(2, 2 + count))
     view = sliding_windows(padded, tuple(covered), axes)

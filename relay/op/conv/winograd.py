@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
@@ -50,12 +50,10 @@ def transforms(tile: int, size: int) -> Transforms:
     """The matrices for `tile` results of a window of `size` elements."""
     count = tile + size - 2
     if count > len(POINTS):
-        raise EvaluationError(
-            Diagnostic(
-                "Winograd's algorithm has no points for tiles of this size",
-                expected=f"tile_size + kernel_size of {len(POINTS) + 2} or less",
-                found=str(tile + size),
-            )
+        raise EvaluationError.of(
+            "Winograd's algorithm has no points for tiles of this size",
+            expected=f"tile_size + kernel_size of {len(POINTS) + 2} or less",
+            found=str(tile + size),
         )
     points = np.array(POINTS[:count])
     output, values = (np.zeros((count + 1, width)) for width in (tile, size))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
@@ -39,12 +39,10 @@ def _reshape_type(site: Site) -> Type | None:
 def _require_one_axis_each(known: Any) -> None:
     # the rank of the result is the number of codes, which inference relies on
     if bad := [code for code in known.newshape if code in (-2, -4)]:
-        raise EvaluationError(
-            Diagnostic(
-                f"code {bad[0]} of `newshape` changes the number of axes in a run",
-                expected="extents, or the codes 0, -1 and -3",
-                found=f"newshape = {list(known.newshape)}",
-            )
+        raise EvaluationError.of(
+            f"code {bad[0]} of `newshape` changes the number of axes in a run",
+            expected="extents, or the codes 0, -1 and -3",
+            found=f"newshape = {list(known.newshape)}",
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relay import te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
@@ -124,7 +124,7 @@ def _rfft_type(site: Site) -> Type | None:
 
 def _rfft(data: np.ndarray) -> tuple[np.ndarray, ...]:
     if not data.shape[-1]:
-        raise EvaluationError(Diagnostic("there is no signal", expected="1 or more", found="0"))
+        raise EvaluationError.of("there is no signal", expected="1 or more", found="0")
     numbers = np.fft.rfft(data.astype(np.float64))
     return numbers.real.astype(data.dtype), numbers.imag.astype(data.dtype)
 
@@ -238,12 +238,10 @@ def _stft(
 ) -> Any:
     hop, length = _lengths(n_fft, hop_length, win_length)
     if data.shape[-1] < n_fft:
-        raise EvaluationError(
-            Diagnostic(
-                "the signal is shorter than a transform",
-                expected=f"{n_fft} samples or more",
-                found=str(data.shape[-1]),
-            )
+        raise EvaluationError.of(
+            "the signal is shorter than a transform",
+            expected=f"{n_fft} samples or more",
+            found=str(data.shape[-1]),
         )
     weights = np.zeros(n_fft)
     start = (n_fft - length) // 2

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper, const
@@ -192,10 +192,8 @@ def _sparse_fill_empty_rows_type(site: Site) -> Type | None:
 def _rows(indices: np.ndarray, dense_shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The number of elements of each row, and which elements are in range."""
     if len(dense_shape) == 0:
-        raise EvaluationError(
-            Diagnostic(
-                "a sparse tensor without axes has no rows", expected="1 axis or more", found="none"
-            )
+        raise EvaluationError.of(
+            "a sparse tensor without axes has no rows", expected="1 axis or more", found="none"
         )
     count = int(dense_shape[0])
     inside = (indices[:, 0] >= 0) & (indices[:, 0] < count)
@@ -353,12 +351,10 @@ def _sparse_reshape(
     if len(unknown) == 1 and rest:
         after[unknown[0]] = before // rest
     if prod(after) != before or any(extent < 0 for extent in after):
-        raise EvaluationError(
-            Diagnostic(
-                "the number of elements of a sparse tensor changes",
-                expected=f"{before} elements, as {prev_shape.tolist()} has",
-                found=f"{new_shape.tolist()}",
-            )
+        raise EvaluationError.of(
+            "the number of elements of a sparse tensor changes",
+            expected=f"{before} elements, as {prev_shape.tolist()} has",
+            found=f"{new_shape.tolist()}",
         )
     place = np.zeros(len(indices), np.int64)
     for axis, extent in enumerate(prev_shape.tolist()):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from relay import te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
@@ -86,12 +86,10 @@ def row_numbers(indptr: np.ndarray, stored: int) -> np.ndarray:
     bounds = indptr.astype(np.int64)
     counts = bounds[1:] - bounds[:-1]
     if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != stored or (counts < 0).any():
-        raise EvaluationError(
-            Diagnostic(
-                "these are no bounds of rows",
-                expected=f"numbers that grow from 0 to {stored}",
-                found=np.array2string(indptr, threshold=8),
-            )
+        raise EvaluationError.of(
+            "these are no bounds of rows",
+            expected=f"numbers that grow from 0 to {stored}",
+            found=np.array2string(indptr, threshold=8),
         )
     return np.repeat(np.arange(len(counts)), counts)
 
@@ -99,12 +97,10 @@ def row_numbers(indptr: np.ndarray, stored: int) -> np.ndarray:
 def checked(indices: np.ndarray, columns: int) -> np.ndarray:
     """Column indices, checked to be in range."""
     if len(indices) and not (indices.min() >= 0 and indices.max() < columns):
-        raise EvaluationError(
-            Diagnostic(
-                "a stored element is outside of its matrix",
-                expected=f"columns from 0 to {columns - 1}",
-                found=np.array2string(indices, threshold=8),
-            )
+        raise EvaluationError.of(
+            "a stored element is outside of its matrix",
+            expected=f"columns from 0 to {columns - 1}",
+            found=np.array2string(indices, threshold=8),
         )
     return indices.astype(np.int64)
 

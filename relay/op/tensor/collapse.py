@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from relay import te
-from relay.errors import VALUE, Diagnostic, EvaluationError
+from relay.errors import VALUE, EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Constant, Expr
@@ -126,21 +126,17 @@ def _collapse_sum_to_shape(
 ) -> tuple[int, ...]:
     extents = tuple(wanted.tolist())
     if shape is not None and extents != shape:
-        raise EvaluationError(
-            Diagnostic(
-                "the shape is not that of the attributes", expected=str(shape), found=str(extents)
-            )
+        raise EvaluationError.of(
+            "the shape is not that of the attributes", expected=str(shape), found=str(extents)
         )
     kept = data.shape[data.ndim - len(extents) :]
     if len(extents) > data.ndim or any(
         d not in (1, whole) for d, whole in zip(extents, kept, strict=True)
     ):
-        raise EvaluationError(
-            Diagnostic(
-                "the shape does not broadcast to that of data",
-                expected=f"extents of {data.shape}, or 1",
-                found=str(extents),
-            )
+        raise EvaluationError.of(
+            "the shape does not broadcast to that of data",
+            expected=f"extents of {data.shape}, or 1",
+            found=str(extents),
         )
     return extents
 

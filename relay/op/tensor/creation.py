@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import REAL_VALUE, Diagnostic, EvaluationError
+from relay.errors import REAL_VALUE, EvaluationError
 from relay.extents import LARGEST_SIZE
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
@@ -191,21 +191,19 @@ def _arange_shape(
 ) -> tuple[int, ...]:
     numbers = _numbers(first, last, distance)
     if numbers[2] == 0:
-        raise EvaluationError(Diagnostic("the step of `arange` is zero"))
+        raise EvaluationError.of("the step of `arange` is zero")
     if not all(map(math.isfinite, numbers)):
-        raise EvaluationError(
-            Diagnostic("`arange` never ends", expected="finite numbers", found=f"{numbers}")
+        raise EvaluationError.of(
+            "`arange` never ends", expected="finite numbers", found=f"{numbers}"
         )
     extent = _count(*numbers)
     if start is not None and stop is not None and step is not None:
         promised = _count(start, stop, step)
         if extent != promised:
-            raise EvaluationError(
-                Diagnostic(
-                    "the values of `arange` are not those of its attributes",
-                    expected=f"{promised} elements",
-                    found=f"{extent}",
-                )
+            raise EvaluationError.of(
+                "the values of `arange` are not those of its attributes",
+                expected=f"{promised} elements",
+                found=f"{extent}",
             )
     return (extent,)
 

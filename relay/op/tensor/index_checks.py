@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import FROM_BACK, Diagnostic, EvaluationError, allowed_indices
+from relay.errors import FROM_BACK, EvaluationError, allowed_indices
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
@@ -79,12 +79,10 @@ def _check(
             outside |= mine < below
         if outside.any():
             what = _name(places, number, negative, reader)
-            raise EvaluationError(
-                Diagnostic(
-                    f"{what} is out of range",
-                    expected=allowed_indices(what, extent),
-                    found=str(mine[outside].flat[0]),
-                )
+            raise EvaluationError.of(
+                f"{what} is out of range",
+                expected=allowed_indices(what, extent),
+                found=str(mine[outside].flat[0]),
             )
     return np.zeros((), indices.dtype)
 

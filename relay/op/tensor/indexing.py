@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
@@ -88,12 +88,10 @@ def _take_type(site: Site) -> Type | None:
 def _positions(indices: np.ndarray, extent: int, mode: str) -> np.ndarray:
     """Indices clamped to or wrapped around an axis."""
     if extent == 0 and indices.size:
-        raise EvaluationError(
-            Diagnostic(
-                "an index tensor selects from an axis without elements",
-                expected="an axis of extent 1 or more, or no indices",
-                found=f"{indices.size} indices",
-            )
+        raise EvaluationError.of(
+            "an index tensor selects from an axis without elements",
+            expected="an axis of extent 1 or more, or no indices",
+            found=f"{indices.size} indices",
         )
     wide = indices if indices.dtype == np.uint64 else indices.astype(np.int64)
     number = wide.dtype.type

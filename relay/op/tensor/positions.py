@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.types import TensorType, Type
 from relay.op.building import scalars
@@ -130,12 +130,10 @@ _NUMBER = "a number of `invert_permutation`, each of them once,"
 
 def _invert_permutation(data: np.ndarray) -> np.ndarray:
     if not np.array_equal(np.sort(widened(data)), np.arange(len(data))):
-        raise EvaluationError(
-            Diagnostic(
-                "argument `data` of `invert_permutation` is no permutation",
-                expected=f"each of the numbers from 0 to {len(data) - 1} once",
-                found=str(data.tolist()) if len(data) <= 16 else f"{len(data)} numbers",
-            )
+        raise EvaluationError.of(
+            "argument `data` of `invert_permutation` is no permutation",
+            expected=f"each of the numbers from 0 to {len(data) - 1} once",
+            found=str(data.tolist()) if len(data) <= 16 else f"{len(data)} numbers",
         )
     return np.argsort(widened(data)).astype(data.dtype)
 

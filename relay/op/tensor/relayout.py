@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relay import te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
@@ -143,7 +143,7 @@ def _retile_type(site: Site) -> Type | None:
 def _retile(data: np.ndarray, src_layout: str, dst_layout: str) -> np.ndarray:
     source, target = _tiles(src_layout), _tiles(dst_layout)
     if source is None or target is None:
-        raise EvaluationError(Diagnostic("this is no layout of tiles", found=src_layout))
+        raise EvaluationError.of("this is no layout of tiles", found=src_layout)
     letters = sorted(dict(source))
     before = [i for letter in letters for i, (name, _) in enumerate(source) if name == letter]
     after = [i for letter in letters for i, (name, _) in enumerate(target) if name == letter]
@@ -219,7 +219,7 @@ def _mapped(data: np.ndarray, index_map: str) -> np.ndarray:
     known = parse_index_map(index_map)
     shape: Any = None if known is None else known.shape(data.shape)
     if known is None or shape is None:
-        raise EvaluationError(Diagnostic("this is no index map", found=index_map))
+        raise EvaluationError.of("this is no index map", found=index_map)
     result = np.zeros(shape).astype(data.dtype)
     result[_broadcast(known.positions(data.shape), data.shape)] = data
     return result

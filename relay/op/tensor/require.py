@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay.errors import Diagnostic, EvaluationError, with_value
+from relay.errors import EvaluationError, with_value
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import IncompleteType, Type
@@ -48,12 +48,10 @@ def _require(
     data: Any, condition: Any, found: Any, bound: Any, message: str, expected: str, shown: str
 ) -> Any:
     if not condition.item():
-        raise EvaluationError(
-            Diagnostic(
-                message,
-                expected=with_value(expected, bound.item()),
-                found=with_value(shown, found.item()),
-            )
+        raise EvaluationError.of(
+            message,
+            expected=with_value(expected, bound.item()),
+            found=with_value(shown, found.item()),
         )
     return data
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
@@ -275,12 +275,10 @@ def _slice_like(data: np.ndarray, like: np.ndarray, axes: tuple[int, ...] | None
     chosen = {a % data.ndim for a in axes} if axes else set(range(min(data.ndim, like.ndim)))
     for axis in chosen:
         if like.shape[axis] > data.shape[axis]:
-            raise EvaluationError(
-                Diagnostic(
-                    f"axis {axis} of data is shorter than that of shape_like",
-                    expected=f"{like.shape[axis]} or more",
-                    found=str(data.shape[axis]),
-                )
+            raise EvaluationError.of(
+                f"axis {axis} of data is shorter than that of shape_like",
+                expected=f"{like.shape[axis]} or more",
+                found=str(data.shape[axis]),
             )
     return data[
         tuple(slice(like.shape[a]) if a in chosen else slice(None) for a in range(data.ndim))
@@ -327,12 +325,10 @@ def _strided_set(
     bounds: Any = STRIDED_SLICE.make_attrs({"begin": begin, "end": end, "strides": strides})
     place = output_type(STRIDED_SLICE, [value_type(data)], bounds)
     if place != value_type(v):
-        raise EvaluationError(
-            Diagnostic(
-                "argument `v` of `strided_set` does not fit into the slice",
-                expected=str(place),
-                found=str(value_type(v)),
-            )
+        raise EvaluationError.of(
+            "argument `v` of `strided_set` does not fit into the slice",
+            expected=str(place),
+            found=str(value_type(v)),
         )
     result = data.copy()
     result[_index(data.shape, bounds)] = v
@@ -460,12 +456,10 @@ def _sliding_window(
     first = axis % data.ndim
     axes = tuple(range(first, data.ndim))
     if any(data.shape[a] < size for a, size in zip(axes, window_shape, strict=True)):
-        raise EvaluationError(
-            Diagnostic(
-                "the window is larger than the input",
-                expected=f"extents of {window_shape} or more",
-                found=f"{data.shape[first:]}",
-            )
+        raise EvaluationError.of(
+            "the window is larger than the input",
+            expected=f"extents of {window_shape} or more",
+            found=f"{data.shape[first:]}",
         )
     view = sliding_windows(data, window_shape, axes)
     steps = (slice(None, None, stride) for stride in strides)

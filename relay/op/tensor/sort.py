@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import Diagnostic, EvaluationError
+from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper
@@ -223,12 +223,10 @@ def _topk(
     data: np.ndarray, k: int, axis: int, ret_type: str, is_ascend: bool, dtype: str | None
 ) -> Any:
     if data.shape[axis] < k:
-        raise EvaluationError(
-            Diagnostic(
-                f"axis {axis} has fewer than `k` elements",
-                expected=f"{k} or more",
-                found=str(data.shape[axis]),
-            )
+        raise EvaluationError.of(
+            f"axis {axis} has fewer than `k` elements",
+            expected=f"{k} or more",
+            found=str(data.shape[axis]),
         )
     order = _order(data, axis, is_ascend)
     if k >= 1:
