@@ -213,18 +213,18 @@ class OpDef(ir.Op):
     def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
         """Attach a fact; one of a higher level stays."""
         if key == "TOpPattern":
-            _change(self, fusion=FusionKind(value))
+            change(self, fusion=FusionKind(value))
         elif key == "TOpIsStateful":
-            _change(self, stateful=bool(value))
+            change(self, stateful=bool(value))
         elif plevel >= self.extras.get(key, (0, None))[0]:
             self.extras[key] = (plevel, value)
 
     def reset_attr(self, key: str) -> None:
         """Remove a fact; how the operator fuses, or that it has effects, goes back to nothing."""
         if key == "TOpPattern":
-            _change(self, fusion=FusionKind.OPAQUE)
+            change(self, fusion=FusionKind.OPAQUE)
         elif key == "TOpIsStateful":
-            _change(self, stateful=False)
+            change(self, stateful=False)
         self.extras.pop(key, None)
 
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:
@@ -233,12 +233,12 @@ class OpDef(ir.Op):
         place = next((i for i, given in enumerate(self.arguments) if given == _open(i)), None)
         kept = self.arguments if place is None else self.arguments[:place]
         rest = () if place is None else self.arguments[place + 1 :]
-        _change(self, arguments=(*kept, (name, description), *rest))
+        change(self, arguments=(*kept, (name, description), *rest))
 
     def set_num_inputs(self, count: int) -> None:
         named = self.arguments[:count] if count >= 0 else self.arguments
         extra = tuple(map(_open, range(len(named), max(count, 0))))
-        _change(self, arguments=named + extra, variadic=count < 0)
+        change(self, arguments=named + extra, variadic=count < 0)
 
     def add_type_rel(
         self, name: str, relation: Callable[[Sequence[Type], Any], Type] | None = None
@@ -246,26 +246,26 @@ class OpDef(ir.Op):
         """Set the type relation: `relation(argument types, attrs) -> result type`, called when all
         arguments are known. Without one the result has the type of the first argument. `name` is
         for the reader."""
-        _change(self, relation=_from_function(relation) if relation else _identity)
+        change(self, relation=_from_function(relation) if relation else _identity)
 
     def set_attrs_type(self, attrs: type[Attrs]) -> None:
-        _change(self, attrs=attrs)
+        change(self, attrs=attrs)
 
     def set_attrs_type_key(self, key: str) -> None:
         """Attributes of that name; those of free names are `DictAttrs`."""
         self.set_attr("TAttrsTypeKey", key)
 
     def set_support_level(self, level: int) -> None:
-        _change(self, support_level=level)
+        change(self, support_level=level)
 
 
 def _argument(value: Any) -> ir.Expr:
     return ir.Tuple(tuple(value)) if isinstance(value, list | tuple) else ir.as_expr(value)
 
 
-def _change(op: OpDef, **changes: Any) -> None:
-    # A record is complete when its `define` returns; only the step-by-step registration that
-    # people bring from elsewhere fills one in afterwards.
+def change(op: OpDef, **changes: Any) -> None:
+    """Change fields of a record after its `define`: for its `helper`, and for operators that are
+    registered step by step."""
     for name, value in changes.items():
         object.__setattr__(op, name, value)
 
@@ -435,7 +435,7 @@ def temporary_operators() -> Iterator[None]:
         for name in set(ir.op_names()) - known.keys():
             ir.remove_op(name)
         for name, op in known.items():
-            _change(op, **before[name])
+            change(op, **before[name])
             op.extras.clear()
             op.extras.update(extras[name])
 

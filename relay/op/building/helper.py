@@ -8,61 +8,66 @@ from inspect import Parameter, Signature, isfunction
 from types import MappingProxyType
 from typing import Any
 
-from relay.ir.attrs import Attrs
 from relay.ir.expr import Call, TupleWrapper
-from relay.op.opdef import OpDef, get
+from relay.op.opdef import OpDef, change
 
 REQUIRED = Parameter.empty  # instead of a default
 
 
 def helper(
-    name: str,
+    op: OpDef,
     doc: str,
-    arguments: Sequence[str],
-    attrs: type[Attrs],
     *,
+    renamed: Mapping[str, str] = MappingProxyType({}),
     first: Sequence[str] = (),
     without: Sequence[str] = (),
     convert: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
+    build: Callable[..., Call] | None = None,
     **defaults: Any,
 ) -> Callable[..., Call]:
-    """The function `f(*arguments, *attributes)` that builds calls of operator `name`.
+    """The function that builds calls of `op`, which becomes the `helper` of its record.
 
-    Attributes come in the order of the record, after those named in `first` and except those in
-    `without`; `defaults` replaces defaults of the record, `convert` converts given values.
+    It takes the arguments, some of which may be `renamed`, then the attributes in the order of the
+    record, after those named in `first` and except those in `without`. `defaults` replaces defaults
+    of the record, `convert` converts given values; `build` builds the call instead of `op`.
 
-    max_pool1d = helper("nn.max_pool1d", "…", ("data",), MaxPool1DAttrs, pool_size=(1,))
+    max_pool1d = helper(MAX_POOL1D, "The maximum of each window.", pool_size=(1,))
     """
-    values = {**attrs.defaults(), **defaults}
+    assert op.attrs is not None
+    values = {**op.attrs.defaults(), **defaults}
     kind = Parameter.POSITIONAL_OR_KEYWORD
+    arguments = [renamed.get(name, name) for name, _ in op.arguments]
     parameters = [Parameter(argument, kind) for argument in arguments]
-    for key in dict.fromkeys((*first, *attrs.keys())):
+    for key in dict.fromkeys((*first, *op.attrs.keys())):
         if key not in without:
-            parameters.append(Parameter(key, kind, default=values.get(key, Parameter.empty)))
+            parameters.append(Parameter(key, kind, default=values.get(key, REQUIRED)))
     signature = Signature(parameters)
 
-    def build(*args: Any, **keywords: Any) -> Call:
+    def function(*args: Any, **keywords: Any) -> Call:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
-        for key, function in convert.items():
-            bound.arguments[key] = function(bound.arguments[key])
+        for key, converted in convert.items():
+            bound.arguments[key] = converted(bound.arguments[key])
         operands = [bound.arguments.pop(argument) for argument in arguments]
-        return get(name)(*operands, **bound.arguments)
+        return (build or op)(*operands, **bound.arguments)
 
-    build.__doc__ = doc
-    build.__name__ = build.__qualname__ = name.rpartition(".")[2]
-    build.__module__ = attrs.__module__
-    build.__signature__ = signature  # type: ignore[attr-defined]
-    return build
+    function.__doc__ = doc
+    function.__name__ = function.__qualname__ = op.name.rpartition(".")[2]
+    function.__module__ = op.attrs.__module__
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    change(op, helper=function)
+    return function
 
 
-def unpacked(build: Callable[..., Call], outputs: int) -> Callable[..., TupleWrapper]:
-    """`build` for an operator of several outputs: the result can be unpacked."""
+def unpacked(op: OpDef, doc: str, outputs: int) -> Callable[..., TupleWrapper]:
+    """The `helper` of an operator of several outputs, which can be unpacked."""
+    build = helper(op, doc)
 
     @wraps(build)
     def wrapped(*args: Any, **keywords: Any) -> TupleWrapper:
         return TupleWrapper(build(*args, **keywords), outputs)
 
+    change(op, helper=wrapped)
     return wrapped
 
 

@@ -5,14 +5,15 @@ Shared by convolutions and pools, which compute in the layout (`NC…`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from relay.errors import EvaluationError
 from relay.ir import dims
-from relay.ir.attrs import Attrs
+from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.op.building.numerics import sliding_windows
 from relay.op.site import Site
@@ -35,14 +36,51 @@ _PER_AXIS = frozenset(
 )
 
 
-class WindowAttrs(Attrs):
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}  # spatial axes by their number
+
+# default values by the number of spatial axes
+_DEFAULTS: dict[str, Callable[[int], Any]] = {
+    "strides": lambda axes: (1,) * axes,
+    "dilation": lambda axes: (1,) * axes,
+    "padding": lambda axes: (0,) * (2 * axes),
+    "output_padding": lambda axes: (0,) * axes,
+    "layout": lambda axes: "NC" + SPATIAL[axes],
+    "data_layout": lambda axes: "NC" + SPATIAL[axes],
+    "kernel_layout": lambda axes: "OI" + SPATIAL[axes],
+}
+
+
+class SpatialAttrs(Attrs):
+    """Attributes of operators over spatial axes.
+
+    A class with a number of axes has defaults for what its base leaves without:
+
+    class Conv2DAttrs(ConvAttrs, axes=2): strides = (1, 1), data_layout = "NCHW", …
+    """
+
+    __slots__ = ()
+    axes: ClassVar[int]  # the number of spatial axes
+    spatial: ClassVar[str]  # their letters
+
+    def __init_subclass__(cls, axes: int | None = None) -> None:
+        if axes is None:
+            return
+        cls.axes, cls.spatial = axes, SPATIAL[axes]
+        if not is_dataclass(cls):
+            return
+        for known in fields(cls):  # of the base
+            if known.default is MISSING and known.name in _DEFAULTS.keys() - vars(cls).keys():
+                setattr(cls, known.name, _DEFAULTS[known.name](axes))
+                cls.__annotations__[known.name] = known.type
+
+
+class WindowAttrs(SpatialAttrs):
     """Attributes with sizes for each spatial axis and padding in its long form.
 
     A single value means all axes: 1, (1, 1) and (1, 1, 1, 1) make equal attributes.
     """
 
     __slots__ = ()
-    axes: ClassVar[int]  # the number of spatial axes
 
     def __post_init__(self) -> None:
         Attrs.__post_init__(self)
@@ -51,6 +89,30 @@ class WindowAttrs(Attrs):
                 object.__setattr__(self, name, long_padding(value, self.axes))
             elif name in _PER_AXIS and value is not None:
                 object.__setattr__(self, name, per_axis(value, self.axes))
+
+
+@attrs
+class KernelAttrs(WindowAttrs):
+    """strides: the distance between windows
+    padding: zeros around data; for each axis, or before and then after each
+    dilation: the distance between the elements of a window
+    groups: the number of independent groups of channels
+    channels: the number of output channels; with kernel_size it determines the type of weight
+    kernel_size: the extents of the window
+    data_layout: the order of the axes of data
+    kernel_layout: the order of the axes of weight: outputs, inputs, and the window
+    out_layout: the order of the axes of the result; "" is that of data
+    """
+
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int = 1
+    channels: int | None = None
+    kernel_size: tuple[int, ...] | None = None
+    data_layout: str
+    kernel_layout: str
+    out_layout: str = ""
 
 
 def per_axis(values: Sizes, count: int) -> tuple[int, ...]:

@@ -128,16 +128,6 @@ def _bitpack_compute(
     return te.compute(out.shape, element, "words")
 
 
-bitpack = helper(
-    "nn.bitpack",
-    "Pack the lowest bits of elements into words.",
-    ("data",),
-    BitPackAttrs,
-    bit_axis=2,
-    pack_type="uint32",
-)
-
-
 BITPACK = define(
     "nn.bitpack",
     doc="The lowest bits of elements packed into words: a word holds one bit of as many adjacent "
@@ -148,13 +138,15 @@ BITPACK = define(
     reference=_bitpack,
     compute=_bitpack_compute,
     fusion=FusionKind.INJECTIVE,
-    helper=bitpack,
     samples=[
         sample((1, 32, 2), dtype="uint32", high=2),
         sample((2, 16, 3), bits=3, pack_type="uint8", bit_axis=1, dtype="int8", low=0, high=8),
         sample((64, 2), bits=2, pack_axis=-2, bit_axis=0, pack_type="uint64", dtype="int64"),
         sample((2, 16), bits=4, pack_type="uint16", name="Packed", dtype="uint8", high=16),
     ],
+)
+bitpack = helper(
+    BITPACK, "Pack the lowest bits of elements into words.", bit_axis=2, pack_type="uint32"
 )
 
 

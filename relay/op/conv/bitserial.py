@@ -9,8 +9,7 @@ of x + bit of w). Data is unsigned, in its lowest bits. A weight is one of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,13 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import scalars, window
 from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, read_layout, require_layout, unblocked_shape
 from relay.op.building.numerics import widened
 from relay.op.conv import bitpack
-from relay.op.conv.conv import convolve, data_shape
+from relay.op.conv.conv import Conv2DAttrs, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
 from relay.op.linalg.matmul import dense_compute, multiplied
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
@@ -54,7 +54,7 @@ def _counted_compute(
 
 
 @attrs
-class BitserialConv2DAttrs(window.WindowAttrs):
+class BitserialConv2DAttrs(window.WindowAttrs, axes=2):
     """strides: the distance between windows
     padding: zeros around data; for each axis, or before and then after each
     kernel_size: the extents of the window
@@ -67,8 +67,6 @@ class BitserialConv2DAttrs(window.WindowAttrs):
     out_dtype: the element type of the result; None is that of data
     unipolar: bits of weight mean +1 and -1, instead of 1 and 0
     """
-
-    axes: ClassVar[int] = 2
 
     strides: tuple[int, ...] = (1, 1)
     padding: tuple[int, ...] = (0, 0, 0, 0)
@@ -113,7 +111,7 @@ def _bitserial_conv2d_type(site: Site) -> Type | None:
     bitpack.require_word(site, "pack_dtype", known.pack_dtype)
     site.require_elements(0, INTEGER)
     site.require_elements(1, INTEGER)
-    shape, data, weight = data_shape(site, "HW"), site.tensor(0), site.tensor(1)
+    shape, data, weight = data_shape(site), site.tensor(0), site.tensor(1)
     kernel_layout = require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
     if shape is None or data is None or weight is None:
         return None
@@ -145,80 +143,44 @@ def _bitserial_conv2d_type(site: Site) -> Type | None:
     return TensorType(result, _product_dtype(site, data.dtype, known.out_dtype))
 
 
-def _bitserial_conv2d(
-    data: np.ndarray,
-    weight: np.ndarray,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    activation_bits: int,
-    weight_bits: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_dtype: str | None,
-    unipolar: bool,
-    **_: Any,
-) -> Any:
-    """The convolution of the unpacked values."""
-    if weight.ndim > len(read_layout(kernel_layout).axes):
-        numbers = bitpack.unpacked(weight, kernel_layout.index("I"), weight.ndim - 1)
-    else:
-        numbers = weight
-    return convolve(
-        _counted(data, activation_bits),
-        _counted(numbers, weight_bits, unipolar),
-        strides=strides,
-        padding=padding,
+def _plain(known: BitserialConv2DAttrs, out_dtype: str) -> Conv2DAttrs:
+    """The attributes of the convolution of the unpacked values."""
+    return Conv2DAttrs(
+        strides=known.strides,
+        padding=known.padding,
         dilation=(1, 1),
-        groups=1,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout="",
-        out_dtype=out_dtype or data.dtype.name,
+        data_layout=known.data_layout,
+        kernel_layout=known.kernel_layout,
+        out_dtype=DType(out_dtype),
+    )
+
+
+def _bitserial_conv2d(data: np.ndarray, weight: np.ndarray, known: BitserialConv2DAttrs) -> Any:
+    """The convolution of the unpacked values."""
+    if weight.ndim > len(read_layout(known.kernel_layout).axes):
+        weight = bitpack.unpacked(weight, known.kernel_layout.index("I"), weight.ndim - 1)
+    return convolve(
+        _counted(data, known.activation_bits),
+        _counted(weight, known.weight_bits, known.unipolar),
+        _plain(known, known.out_dtype or data.dtype.name),
     )
 
 
 def _bitserial_conv2d_compute(
-    data: te.Tensor,
-    weight: te.Tensor,
-    out: te.Spec,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    activation_bits: int,
-    weight_bits: int,
-    data_layout: str,
-    kernel_layout: str,
-    unipolar: bool,
-    **_: Any,
+    data: te.Tensor, weight: te.Tensor, out: te.Spec, known: BitserialConv2DAttrs
 ) -> te.Tensor:
     """The convolution of the unpacked values."""
-    if weight.rank > len(read_layout(kernel_layout).axes):
+    if weight.rank > len(read_layout(known.kernel_layout).axes):
+        inputs = known.kernel_layout.index("I")
         weight = bitpack.unpacked_compute(
-            weight, weight_bits, kernel_layout.index("I"), weight.rank - 1, "int64"
+            weight, known.weight_bits, inputs, weight.rank - 1, "int64"
         )
     return convolution(
-        _counted_compute(data, activation_bits, out.dtype),
-        _counted_compute(weight, weight_bits, out.dtype, unipolar),
+        _counted_compute(data, known.activation_bits, out.dtype),
+        _counted_compute(weight, known.weight_bits, out.dtype, known.unipolar),
         out,
-        strides=strides,
-        padding=padding,
-        dilation=(1, 1),
-        groups=1,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout="",
+        _plain(known, out.dtype),
     )
-
-
-bitserial_conv2d = helper(
-    "nn.bitserial_conv2d",
-    "A bit-serial convolution.",
-    ("data", "weight"),
-    BitserialConv2DAttrs,
-    first=("strides", "padding", "channels"),
-    padding=(0, 0),
-    pack_dtype="uint32",
-    out_dtype="int16",
-)
 
 
 BITSERIAL_CONV2D = define(
@@ -228,10 +190,9 @@ BITSERIAL_CONV2D = define(
     arguments=[("data", "images"), ("weight", "unpacked, or packed into words")],
     attrs=BitserialConv2DAttrs,
     relation=_bitserial_conv2d_type,
-    reference=_bitserial_conv2d,
-    compute=_bitserial_conv2d_compute,
+    reference=with_attrs(BitserialConv2DAttrs, _bitserial_conv2d),
+    compute=with_attrs(BitserialConv2DAttrs, _bitserial_conv2d_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=bitserial_conv2d,
     samples=[
         sample((1, 4, 5, 4), (3, 4, 3, 3), dtype="uint32", high=2, out_dtype="int16"),
         sample(
@@ -262,6 +223,14 @@ BITSERIAL_CONV2D = define(
             out_dtype="int32",
         ),
     ],
+)
+bitserial_conv2d = helper(
+    BITSERIAL_CONV2D,
+    "A bit-serial convolution.",
+    first=("strides", "padding", "channels"),
+    padding=(0, 0),
+    pack_dtype="uint32",
+    out_dtype="int16",
 )
 
 # --- matrices ----------------------------------------------------------------------------------
@@ -349,16 +318,6 @@ def _bitserial_dense_compute(
     )
 
 
-bitserial_dense = helper(
-    "nn.bitserial_dense",
-    "A bit-serial dense layer.",
-    ("data", "weight"),
-    BitserialDenseAttrs,
-    pack_dtype="uint32",
-    out_dtype="int16",
-)
-
-
 BITSERIAL_DENSE = define(
     "nn.bitserial_dense",
     doc="`nn.dense` of the lowest bits of each element. The weight is unpacked, or packed by "
@@ -369,7 +328,6 @@ BITSERIAL_DENSE = define(
     reference=_bitserial_dense,
     compute=_bitserial_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=bitserial_dense,
     samples=[
         sample((2, 5), (3, 5), dtype="uint8", high=2, out_dtype="int16"),
         sample(
@@ -386,4 +344,7 @@ BITSERIAL_DENSE = define(
         ),
         sample((1, 64), Tensor((3, 1, 2), "uint32", high=2**32), dtype="int16", low=0),
     ],
+)
+bitserial_dense = helper(
+    BITSERIAL_DENSE, "A bit-serial dense layer.", pack_dtype="uint32", out_dtype="int16"
 )

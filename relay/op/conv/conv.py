@@ -1,14 +1,13 @@
 """Convolutions over one, two or three spatial axes, in any layout.
 
-The relation and the reference take the spatial axes as letters (`W`, `HW`, `DHW`), and compute with
-unblocked axes in the order `NC…` and `OI…`.
+The relation and the reference compute with unblocked axes in the order `NC…` and `OI…`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,121 +15,60 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
-from relay.op.building import window
+from relay.op.attributes import with_attrs
+from relay.op.building import layouts, window
 from relay.op.building.layout_rules import CONVOLUTION
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    spatial_axes,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
-from relay.op.site import Relation, Site
+from relay.op.site import Site
 
 # --- attributes --------------------------------------------------------------------------------
 
 
 @attrs
-class KernelAttrs(window.WindowAttrs):
-    """strides: the distance between windows
-    padding: zeros around data; for each axis, or before and then after each
-    dilation: the distance between the elements of a window
-    groups: the number of independent groups of channels
-    channels: the number of output channels; with kernel_size it determines the type of weight
-    kernel_size: the extents of the window
-    data_layout: the order of the axes of data
-    kernel_layout: the order of the axes of weight: outputs, inputs, and the window
-    out_layout: the order of the axes of the result; "" is that of data
-    """
-
-    strides: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-    groups: int = 1
-    channels: int | None = None
-    kernel_size: tuple[int, ...] | None = None
-    data_layout: str
-    kernel_layout: str
-    out_layout: str = ""
-
-
-@attrs
-class ConvAttrs(KernelAttrs):
+class ConvAttrs(window.KernelAttrs):
     """out_dtype: the element type of the result; None is that of data"""
 
     out_dtype: DType | None = None
 
 
 @attrs
-class Conv1DAttrs(ConvAttrs):
+class Conv1DAttrs(ConvAttrs, axes=1):
     """Defaults for one spatial axis."""
 
-    axes: ClassVar[int] = 1
-
-    strides: tuple[int, ...] = (1,)
-    padding: tuple[int, ...] = (0, 0)
-    dilation: tuple[int, ...] = (1,)
-    data_layout: str = "NCW"
-    kernel_layout: str = "OIW"
-
 
 @attrs
-class Conv2DAttrs(ConvAttrs):
+class Conv2DAttrs(ConvAttrs, axes=2):
     """Defaults for two spatial axes."""
 
-    axes: ClassVar[int] = 2
-
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1)
-    data_layout: str = "NCHW"
-    kernel_layout: str = "OIHW"
-
 
 @attrs
-class Conv3DAttrs(ConvAttrs):
+class Conv3DAttrs(ConvAttrs, axes=3):
     """Defaults for three spatial axes."""
-
-    axes: ClassVar[int] = 3
-
-    strides: tuple[int, ...] = (1, 1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1, 1)
-    data_layout: str = "NCDHW"
-    kernel_layout: str = "OIDHW"
 
 
 # --- the relation ------------------------------------------------------------------------------
 
 
-def convolution_type(spatial: str) -> Relation:
-    """(n, c, x…) * (o, c / groups, k…) -> (n, o, windows…), for the spatial axes named."""
-
-    def relation(site: Site) -> Type | None:
-        require_steps(site)
-        layout = require_layout(site, "kernel_layout", site.attrs.kernel_layout, "OI" + spatial)
-        data, weight = data_shape(site, spatial), unblocked_shape(site, 1, layout, "OI" + spatial)
-        if data is None:
-            return None
-        batch, inputs, *extents = data
-        if weight is None:
-            kernel = assigned_weight(site, 1, inputs, spatial)
-        else:
-            kernel = _checked_weight(site, inputs, weight)
-        if kernel is None:
-            return None
-        outputs, sizes = kernel
-        return convolved(site, spatial, batch, outputs, window.window_counts(site, extents, sizes))
-
-    return relation
-
-
-conv2d_type = convolution_type("HW")
+def convolution_type(site: Site) -> Type | None:
+    """(n, c, x…) * (o, c / groups, k…) -> (n, o, windows…)"""
+    require_steps(site)
+    letters = "OI" + site.attrs.spatial
+    layout = layouts.require_layout(site, "kernel_layout", site.attrs.kernel_layout, letters)
+    data, weight = data_shape(site), layouts.unblocked_shape(site, 1, layout, letters)
+    if data is None:
+        return None
+    batch, inputs, *extents = data
+    if weight is None:
+        kernel = assigned_weight(site, 1, inputs)
+    else:
+        kernel = _checked_weight(site, inputs, weight)
+    if kernel is None:
+        return None
+    outputs, sizes = kernel
+    return convolved(site, batch, outputs, window.window_counts(site, extents, sizes))
 
 
 def require_steps(site: Site) -> None:
@@ -144,26 +82,21 @@ def require_steps(site: Site) -> None:
     site.require(groups > 0, "`groups` is not positive", "1 or more", f"groups = {groups}")
 
 
-def data_shape(site: Site, spatial: str, index: int = 0) -> tuple[Dim, ...] | None:
+def data_shape(site: Site, index: int = 0) -> tuple[Dim, ...] | None:
     """(batch, channels, extents…) of data; None while it is unknown."""
-    letters = "NC" + spatial
-    known = require_layout(site, "data_layout", site.attrs.data_layout, letters)
-    return unblocked_shape(site, index, known, letters)
+    letters = "NC" + site.attrs.spatial
+    known = layouts.require_layout(site, "data_layout", site.attrs.data_layout, letters)
+    return layouts.unblocked_shape(site, index, known, letters)
 
 
 def convolved(
-    site: Site,
-    spatial: str,
-    batch: Dim,
-    outputs: Dim,
-    positions: Sequence[Dim],
-    weight: int = 1,
+    site: Site, batch: Dim, outputs: Dim, positions: Sequence[Dim], weight: int = 1
 ) -> TensorType:
     """The type of the result; `weight` is the index of that argument."""
-    letters = "NC" + spatial
+    letters = "NC" + site.attrs.spatial
     text = site.attrs.out_layout or site.attrs.data_layout
-    out_layout = require_layout(site, "out_layout", text, letters)
-    shape = blocked_shape(site, (batch, outputs, *positions), letters, out_layout)
+    out_layout = layouts.require_layout(site, "out_layout", text, letters)
+    shape = layouts.blocked_shape(site, (batch, outputs, *positions), letters, out_layout)
     data = site.tensor(0)
     assert data is not None
     return TensorType(shape, product_dtype(site, data, site.tensor(weight)))
@@ -172,17 +105,18 @@ def convolved(
 Kernel = tuple[Dim, Sequence[Dim]]  # output channels, extents of the window
 
 
-def assigned_weight(site: Site, index: int, inputs: Dim, spatial: str) -> Kernel | None:
+def assigned_weight(site: Site, index: int, inputs: Dim) -> Kernel | None:
     """Assign the weight the type that `channels` and `kernel_size` determine."""
     known = site.attrs
     if known.channels is None or known.kernel_size is None:
         return None
     require_groups(site, inputs, "input")
     require_groups(site, known.channels, "output")
-    letters = "OI" + spatial
+    letters = "OI" + known.spatial
     each = dims.floor_divide(inputs, known.groups)
-    layout = require_layout(site, "kernel_layout", known.kernel_layout, letters)
-    shape = blocked_shape(site, (known.channels, each, *known.kernel_size), letters, layout)
+    layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, letters)
+    whole = (known.channels, each, *known.kernel_size)
+    shape = layouts.blocked_shape(site, whole, letters, layout)
     data = site.tensor(0)
     assert data is not None
     site.assign(index, TensorType(shape, data.dtype))
@@ -279,17 +213,13 @@ def require_groups(site: Site, channels: Dim, what: str, name: str = "groups") -
 
 
 def columns(
-    data: np.ndarray,
-    sizes: Sequence[int],
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    data: np.ndarray, sizes: Sequence[int], known: window.KernelAttrs
 ) -> tuple[np.ndarray, tuple[int, ...]]:
     """im2col: for each group of data (n, c, x…) a row per channel and window element and a column
     per image and window; and the number of windows on each axis."""
-    count = len(sizes)
-    view = window.windows(data, sizes, strides, dilation, window.pad_pairs(padding, count), fill=0)
+    count, groups = len(sizes), known.groups
+    pads = window.pad_pairs(known.padding, count)
+    view = window.windows(data, sizes, known.strides, known.dilation, pads, fill=0)
     batch, channels, *positions = view.shape[: 2 + count]
     grouped = view.reshape(batch, groups, channels // groups, *view.shape[2:])
     order = (1, 2, *range(3 + count, 3 + 2 * count), 0, *range(3, 3 + count))
@@ -297,30 +227,18 @@ def columns(
     return grouped.transpose(order).reshape(shape), tuple(positions)
 
 
-def convolve(
-    data: np.ndarray,
-    weight: np.ndarray,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-    **_: Any,
-) -> Any:
+def convolve(data: np.ndarray, weight: np.ndarray, known: ConvAttrs) -> Any:
     """The convolution as one matrix product per group."""
-    spatial = spatial_axes(data_layout)
-    x = unblocked(data, data_layout, "NC" + spatial)
-    w = unblocked(weight, kernel_layout, "OI" + spatial)
+    groups, letters = known.groups, "NC" + known.spatial
+    x = layouts.unblocked(data, known.data_layout, letters)
+    w = layouts.unblocked(weight, known.kernel_layout, "OI" + known.spatial)
     if _is_depthwise(groups, x.shape[1], *w.shape[:2]):
         w = w.reshape(-1, 1, *w.shape[2:])
-    right, positions = columns(x, w.shape[2:], strides, padding, dilation, groups)
+    right, positions = columns(x, w.shape[2:], known)
     left = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
-    result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
+    result = multiplied(np.matmul, left, right, known.out_dtype or data.dtype.name)
     result = result.reshape(w.shape[0], x.shape[0], *positions).swapaxes(0, 1)
-    return blocked(result, "NC" + spatial, out_layout or data_layout)
+    return layouts.blocked(result, letters, known.out_layout or known.data_layout)
 
 
 # --- the operators -----------------------------------------------------------------------------
@@ -335,15 +253,15 @@ _DOC = (
 )
 
 
-def _define(attrs: type[ConvAttrs], relation: Relation, *samples: Sample) -> OpDef:
+def _define(attrs: type[ConvAttrs], *samples: Sample) -> OpDef:
     return define(
         f"nn.conv{attrs.axes}d",
         doc=_DOC,
         arguments=ARGUMENTS,
         attrs=attrs,
-        relation=relation,
-        reference=convolve,
-        compute=convolution,
+        relation=convolution_type,
+        reference=with_attrs(attrs, convolve),
+        compute=with_attrs(attrs, convolution),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
         layout=CONVOLUTION,
@@ -354,7 +272,6 @@ def _define(attrs: type[ConvAttrs], relation: Relation, *samples: Sample) -> OpD
 
 conv1d = _define(
     Conv1DAttrs,
-    convolution_type("W"),
     sample((2, 3, 7), (4, 3, 3)),
     sample((1, 4, 9), (6, 2, 3), strides=2, padding=(1, 2), dilation=2, groups=2, channels=6),
     sample((2, 5, 3), (3, 3, 7), data_layout="NWC", kernel_layout="WIO", kernel_size=3),
@@ -363,7 +280,6 @@ conv1d = _define(
 )
 conv2d = _define(
     Conv2DAttrs,
-    conv2d_type,
     sample((2, 3, 7, 8), (4, 3, 3, 3)),
     sample((1, 3, 9, 8), (4, 3, 3, 2), strides=(2, 3), padding=(1, 2), dilation=(2, 1)),
     sample((1, 4, 5, 6), (6, 2, 1, 3), groups=2, padding=(0, 1, 2, 3), channels=6),
@@ -380,7 +296,6 @@ conv2d = _define(
 )
 conv3d = _define(
     Conv3DAttrs,
-    convolution_type("DHW"),
     sample((1, 2, 4, 5, 3), (3, 2, 2, 3, 2)),
     sample((1, 2, 4, 5, 3), (2, 1, 2, 2, 3), strides=(1, 2, 3), padding=(1, 0, 2), groups=2),
     sample((1, 1, 4, 3, 3), (2, 1, 2, 2, 1), padding=(1, 2, 0, 0, 1, 2), dilation=(2, 1, 3)),

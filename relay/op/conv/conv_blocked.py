@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from relay.ir.expr import Call
 from relay.ir.types import Type
+from relay.op.attributes import with_attrs
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import CONVOLUTION
-from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, conv2d_type, convolve, data_shape
+from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, convolution_type, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
@@ -17,46 +19,38 @@ from relay.op.site import Relation, Site
 
 def _depthwise_type(site: Site) -> Type | None:
     """A convolution with a group per input channel."""
-    if (shape := data_shape(site, "HW")) is not None:
+    if (shape := data_shape(site)) is not None:
         site.require_equal(shape[1], site.attrs.groups, "input channels and `groups`")
-    return conv2d_type(site)
+    return convolution_type(site)
 
 
 def _define(
     name: str, summary: str, doc: str, relation: Relation, *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
-    build = helper(
-        name,
-        summary,
-        ("data", "kernel"),
-        Conv2DAttrs,
-        padding=(0, 0),
-        data_layout="NCHW8c",
-        out_dtype="",
-    )
     record = define(
         name,
         doc=doc,
         arguments=ARGUMENTS,
         attrs=Conv2DAttrs,
         relation=relation,
-        reference=convolve,
-        compute=convolution,
+        reference=with_attrs(Conv2DAttrs, convolve),
+        compute=with_attrs(Conv2DAttrs, convolution),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
         layout=CONVOLUTION,
         precision=Precision.ALWAYS,
-        helper=build,
         samples=samples,
     )
-    return record, build
+    renamed = {"weight": "kernel"}
+    defaults: Any = {"padding": (0, 0), "data_layout": "NCHW8c", "out_dtype": ""}
+    return record, helper(record, summary, renamed=renamed, **defaults)
 
 
 CONV2D_NCHWC, contrib_conv2d_nchwc = _define(
     "nn.contrib_conv2d_NCHWc",
     "A convolution in a blocked layout.",
     "`nn.conv2d` of images and weights in blocked layouts.",
-    conv2d_type,
+    convolution_type,
     sample(
         (1, 2, 4, 5, 2),
         (2, 2, 3, 3, 2, 3),

@@ -19,15 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
 
 from relay import te
 from relay.immutable import frozen
 from relay.op.building import views
 from relay.op.building.contraction import converted, product
-from relay.op.building.layouts import Layout, read_layout, spatial_axes
+from relay.op.building.layouts import Layout, read_layout
 from relay.op.building.scalars import wide
-from relay.op.building.window import pad_pairs
+from relay.op.building.window import KernelAttrs, pad_pairs
 
 BLOCKS = (16, 8, 4)  # of channels, widest vectors first
 
@@ -58,26 +57,12 @@ class Filter:
     window: Mapping[str, te.Expr]
 
 
-def convolution(
-    data: te.Tensor,
-    weight: te.Tensor,
-    out: te.Spec,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    **_: Any,
-) -> te.Tensor:
+def convolution(data: te.Tensor, weight: te.Tensor, out: te.Spec, known: KernelAttrs) -> te.Tensor:
     """The convolution of data with weight."""
-    spatial = spatial_axes(data_layout)
-    pads = dict(zip(spatial, pad_pairs(padding, len(spatial)), strict=True))
-    images, kernel = (
-        views.padded(views.view(data, data_layout), pads),
-        views.view(weight, kernel_layout),
-    )
+    spatial, groups = known.spatial, known.groups
+    pads = dict(zip(spatial, pad_pairs(known.padding, known.axes), strict=True))
+    images = views.padded(views.view(data, known.data_layout), pads)
+    kernel = views.view(weight, known.kernel_layout)
     is_depthwise = _is_depthwise(kernel, images, groups)
     if not isinstance(is_depthwise, te.Const):
         taps = _either_kernel(is_depthwise, kernel, spatial)
@@ -85,8 +70,8 @@ def convolution(
         taps = _depthwise_kernel(kernel, spatial)
     else:
         taps = plain_kernel(kernel, spatial, images.layout.blocks("C"))
-    layout = read_layout(out_layout or data_layout)
-    return contract(windows(images, strides, dilation), taps, out, layout, groups)
+    layout = read_layout(known.out_layout or known.data_layout)
+    return contract(windows(images, known.strides, known.dilation), taps, out, layout, groups)
 
 
 def plain_kernel(kernel: views.View, spatial: str, blocks: Sequence[int] = ()) -> Filter:
@@ -146,31 +131,21 @@ def windows(data: views.View, strides: Sequence[int], dilation: Sequence[int]) -
 
 
 def transposed_convolution(
-    data: te.Tensor,
-    weight: te.Tensor,
-    out: te.Spec,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    **_: Any,
+    data: te.Tensor, weight: te.Tensor, out: te.Spec, known: KernelAttrs
 ) -> te.Tensor:
     """Data with its elements `strides` apart, convolved with the flipped window."""
-    spatial = spatial_axes(data_layout)
-    images, kernel = views.view(data, data_layout), views.view(weight, kernel_layout)
-    layout = read_layout(out_layout or data_layout)
+    spatial, groups = known.spatial, known.groups
+    strides, dilation, pads = known.strides, known.dilation, pad_pairs(known.padding, known.axes)
+    images, kernel = views.view(data, known.data_layout), views.view(weight, known.kernel_layout)
+    layout = read_layout(known.out_layout or known.data_layout)
     if max(strides) > 1 and max(dilation) == 1:
-        cuts = [before for before, _ in pad_pairs(padding, len(spatial))]
+        cuts = [before for before, _ in pads]
         steps = dict(zip(spatial, zip(strides, cuts, strict=True), strict=True))
         return _by_phases(images, kernel, out, layout, steps, groups)
     window = {letter: kernel.extent(letter) for letter in spatial}
     reach = {
         letter: (window[letter] - 1) * step for letter, step in zip(spatial, dilation, strict=True)
     }
-    pads = pad_pairs(padding, len(spatial))
     spread = views.laid_out(
         images,
         {letter: views.extent_in(layout, out.shape, letter) + reach[letter] for letter in spatial},

@@ -8,7 +8,7 @@ contiguous zero-padded tiles of (tile_N, tile_K):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import elements
 from relay.op.building.layouts import read_layout
 from relay.op.building.views import view
@@ -122,7 +123,7 @@ def _gemm_type(site: Site) -> Type | None:
         "both, which a weight in tiles does not show",
         f"channels = {known.channels}, kernel_size = {known.kernel_size}",
     )
-    shape, weight = conv.data_shape(site, "HW"), site.tensor(1, rank=4)
+    shape, weight = conv.data_shape(site), site.tensor(1, rank=4)
     if shape is None or weight is None:
         return None
     batch, inputs, *extents = shape
@@ -134,65 +135,38 @@ def _gemm_type(site: Site) -> Type | None:
     site.require_equal(across, _tiles(known.channels, columns), "tiles of output channels")
     site.require_equal(down, _tiles(depth, rows), "tiles of the products of a channel")
     positions = window_counts(site, extents, known.kernel_size)
-    return conv.convolved(site, "HW", batch, known.channels, positions)
+    return conv.convolved(site, batch, known.channels, positions)
 
 
-def _gemm(
-    data: np.ndarray,
-    weight: np.ndarray,
-    groups: int,
-    channels: int,
-    kernel_size: Sequence[int],
-    data_layout: str,
-    kernel_layout: str,
-    **known: Any,
-) -> Any:
+def _gemm(data: np.ndarray, weight: np.ndarray, known: GemmConv2DAttrs) -> Any:
     """The convolution with the untiled weight."""
-    layout = read_layout(data_layout)
-    inputs = prod(data.shape[axis] for axis in layout.places("C")) // groups
+    channels, kernel_size = known.channels, known.kernel_size
+    assert channels is not None and kernel_size is not None
+    layout = read_layout(known.data_layout)
+    inputs = prod(data.shape[axis] for axis in layout.places("C")) // known.groups
     across, down, columns, rows = weight.shape
     matrix = weight.transpose(1, 3, 0, 2).reshape(down * rows, across * columns)
     whole = matrix[: prod(kernel_size) * inputs, :channels]
-    return conv.convolve(
-        data,
-        whole.reshape(*kernel_size, inputs, channels),
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout="HWIO",
-        **known,
-    )
+    untiled = whole.reshape(*kernel_size, inputs, channels)
+    return conv.convolve(data, untiled, replace(known, kernel_layout="HWIO"))
 
 
 def _gemm_compute(
-    data: te.Tensor,
-    weight: te.Tensor,
-    out: te.Spec,
-    groups: int,
-    channels: int,
-    kernel_size: Sequence[int],
-    data_layout: str,
-    kernel_layout: str,
-    **known: Any,
+    data: te.Tensor, weight: te.Tensor, out: te.Spec, known: GemmConv2DAttrs
 ) -> te.Tensor:
     """The convolution with the untiled weight."""
-    inputs = view(data, data_layout).extent("C") // groups
+    assert known.channels is not None and known.kernel_size is not None
+    inputs = view(data, known.data_layout).extent("C") // known.groups
     _, _, columns, rows = weight.shape
-    shape = (*map(te.index, kernel_size), inputs, te.index(channels))
+    shape = (*map(te.index, known.kernel_size), inputs, te.index(known.channels))
 
     def element(*i: te.Expr) -> te.Expr:
         *window, output = i
         row = elements.position(window, shape[:3])
         return weight[output // columns, row // rows, output % columns, row % rows]
 
-    return convolution(
-        data,
-        te.compute(shape, element, "weight"),
-        out,
-        groups=groups,
-        data_layout=data_layout,
-        kernel_layout="HWIO",
-        **known,
-    )
+    untiled = te.compute(shape, element, "weight")
+    return convolution(data, untiled, out, replace(known, kernel_layout="HWIO"))
 
 
 contrib_conv2d_gemm_without_weight_transform = define(
@@ -202,8 +176,8 @@ contrib_conv2d_gemm_without_weight_transform = define(
     arguments=[("data", "images"), ("weight", "the result of the weight transform")],
     attrs=GemmConv2DAttrs,
     relation=_gemm_type,
-    reference=_gemm,
-    compute=_gemm_compute,
+    reference=with_attrs(GemmConv2DAttrs, _gemm),
+    compute=with_attrs(GemmConv2DAttrs, _gemm_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
     samples=[

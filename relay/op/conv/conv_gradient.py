@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from relay import te
 from relay.ir import dims
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.contraction import product
 from relay.op.building.scalars import wide
@@ -34,7 +34,7 @@ def _backward_weight_type(site: Site) -> Type | None:
         "the extents of the window, which the arguments do not tell",
         "kernel_size = None",
     )
-    data, grad_layout = data_shape(site, "HW", index=1), known.out_layout or known.data_layout
+    data, grad_layout = data_shape(site, index=1), known.out_layout or known.data_layout
     known_layout = layouts.require_layout(site, "out_layout", grad_layout, "NCHW")
     kernel_layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
     grad = layouts.unblocked_shape(site, 0, known_layout, "NCHW")
@@ -64,46 +64,27 @@ def _backward_weight_type(site: Site) -> Type | None:
     return TensorType(layouts.blocked_shape(site, weight, "OIHW", kernel_layout), dtype)
 
 
-def _backward_weight(
-    grad: np.ndarray,
-    data: np.ndarray,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    kernel_size: Sequence[int],
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-    **_: Any,
-) -> Any:
+def _backward_weight(grad: np.ndarray, data: np.ndarray, known: Conv2DAttrs) -> Any:
     """One matrix product per group, of the gradient with the columns of the convolution."""
-    x = layouts.unblocked(data, data_layout, "NCHW")
-    g = layouts.unblocked(grad, out_layout or data_layout, "NCHW").swapaxes(0, 1)
-    right, _positions = columns(x, kernel_size, strides, padding, dilation, groups)
+    assert known.kernel_size is not None
+    groups = known.groups
+    x = layouts.unblocked(data, known.data_layout, "NCHW")
+    g = layouts.unblocked(grad, known.out_layout or known.data_layout, "NCHW").swapaxes(0, 1)
+    right, _positions = columns(x, known.kernel_size, known)
     left = g.reshape(groups, g.shape[0] // groups, right.shape[2])
-    result = multiplied(np.matmul, left, right.swapaxes(1, 2), out_dtype or data.dtype.name)
-    result = result.reshape(g.shape[0], x.shape[1] // groups, *kernel_size)
-    return layouts.blocked(result, "OIHW", kernel_layout)
+    result = multiplied(np.matmul, left, right.swapaxes(1, 2), known.out_dtype or data.dtype.name)
+    result = result.reshape(g.shape[0], x.shape[1] // groups, *known.kernel_size)
+    return layouts.blocked(result, "OIHW", known.kernel_layout)
 
 
 def _backward_weight_compute(
-    grad: te.Tensor,
-    data: te.Tensor,
-    out: te.Spec,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    **_: Any,
+    grad: te.Tensor, data: te.Tensor, out: te.Spec, known: Conv2DAttrs
 ) -> te.Tensor:
     """The sum over images and windows of window elements times the gradient."""
-    images = padded(view(data, data_layout), dict(zip("HW", pad_pairs(padding, 2), strict=True)))
-    slopes, layout = view(grad, out_layout or data_layout), layouts.read_layout(kernel_layout)
+    groups, pads = known.groups, dict(zip("HW", pad_pairs(known.padding, 2), strict=True))
+    images = padded(view(data, known.data_layout), pads)
+    slopes = view(grad, known.out_layout or known.data_layout)
+    layout = layouts.read_layout(known.kernel_layout)
     outputs = slopes.extent("C") // groups
     axes = {letter: te.axis(slopes.extent(letter), f"r{letter.lower()}") for letter in "NHW"}
     stage, shape = layout, out.shape
@@ -115,7 +96,7 @@ def _backward_weight_compute(
         group = place.get("G", Digits())
         window = {
             letter: axes[letter] * stride + place[letter].whole * step
-            for letter, stride, step in zip("HW", strides, dilation, strict=True)
+            for letter, stride, step in zip("HW", known.strides, known.dilation, strict=True)
         }
         value = images.at(N=axes["N"], C=group.then(place["I"]), **window)
         slope = slopes.at(C=group.then(place["O"]), **axes)
@@ -162,8 +143,8 @@ CONV2D_BACKWARD_WEIGHT = define(
     arguments=[("grad", "the gradient of the convolution"), ("data", "its images")],
     attrs=Conv2DAttrs,
     relation=_backward_weight_type,
-    reference=_backward_weight,
-    compute=_backward_weight_compute,
+    reference=with_attrs(Conv2DAttrs, _backward_weight),
+    compute=with_attrs(Conv2DAttrs, _backward_weight_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
     helper=conv2d_backward_weight,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -15,21 +15,22 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.layout_rules import CONVOLUTION
-from relay.op.building.window import overlapped, pad_pairs, require_sizes
+from relay.op.building.window import KernelAttrs, overlapped, pad_pairs, require_sizes
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import transposed_convolution
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
-from relay.op.site import Relation, Site
+from relay.op.site import Site
 
 # --- attributes --------------------------------------------------------------------------------
 
 
 @attrs
-class ConvTransposeAttrs(conv.KernelAttrs):
+class ConvTransposeAttrs(KernelAttrs):
     """strides: the distance between the windows of adjacent elements
     padding: what is cropped from the result; for each axis, or before and then after each
     channels: the number of output channels; with kernel_size it determines the type of weight
@@ -43,74 +44,47 @@ class ConvTransposeAttrs(conv.KernelAttrs):
 
 
 @attrs
-class Conv1DTransposeAttrs(ConvTransposeAttrs):
+class Conv1DTransposeAttrs(ConvTransposeAttrs, axes=1):
     """Defaults for one spatial axis."""
 
-    axes: ClassVar[int] = 1
-
-    strides: tuple[int, ...] = (1,)
-    padding: tuple[int, ...] = (0, 0)
-    dilation: tuple[int, ...] = (1,)
-    data_layout: str = "NCW"
     kernel_layout: str = "IOW"
-    output_padding: tuple[int, ...] = (0,)
 
 
 @attrs
-class Conv2DTransposeAttrs(ConvTransposeAttrs):
+class Conv2DTransposeAttrs(ConvTransposeAttrs, axes=2):
     """Defaults for two spatial axes."""
 
-    axes: ClassVar[int] = 2
-
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1)
-    data_layout: str = "NCHW"
     kernel_layout: str = "IOHW"
-    output_padding: tuple[int, ...] = (0, 0)
 
 
 @attrs
-class Conv3DTransposeAttrs(ConvTransposeAttrs):
+class Conv3DTransposeAttrs(ConvTransposeAttrs, axes=3):
     """Defaults for three spatial axes."""
 
-    axes: ClassVar[int] = 3
-
-    strides: tuple[int, ...] = (1, 1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-    dilation: tuple[int, ...] = (1, 1, 1)
-    data_layout: str = "NCDHW"
     kernel_layout: str = "IODHW"
-    output_padding: tuple[int, ...] = (0, 0, 0)
 
 
 # --- the relation ------------------------------------------------------------------------------
 
 
-def transposed_type(spatial: str) -> Relation:
-    """(n, c, x…) * (c, o / groups, k…) -> (n, o, extents…), for the spatial axes named."""
-
-    def relation(site: Site) -> Type | None:
-        conv.require_steps(site)
-        require_sizes(site, "output_padding", 0)
-        data = conv.data_shape(site, spatial)
-        if data is None:
-            return None
-        batch, inputs, *positions = data
-        conv.require_groups(site, inputs, "input")
-        kernel = _kernel(site, inputs, spatial)
-        if kernel is None:
-            return None
-        outputs, sizes = kernel
-        return conv.convolved(site, spatial, batch, outputs, _extents(site, positions, sizes))
-
-    return relation
+def transposed_type(site: Site) -> Type | None:
+    """(n, c, x…) * (c, o / groups, k…) -> (n, o, extents…)"""
+    conv.require_steps(site)
+    require_sizes(site, "output_padding", 0)
+    if (data := conv.data_shape(site)) is None:
+        return None
+    batch, inputs, *positions = data
+    conv.require_groups(site, inputs, "input")
+    if (kernel := _kernel(site, inputs)) is None:
+        return None
+    outputs, sizes = kernel
+    return conv.convolved(site, batch, outputs, _extents(site, positions, sizes))
 
 
-def _kernel(site: Site, inputs: Dim, spatial: str) -> conv.Kernel | None:
+def _kernel(site: Site, inputs: Dim) -> conv.Kernel | None:
     """The kernel of the weight; the attributes determine the type of an unknown weight."""
     known = site.attrs
-    letters = "IO" + spatial
+    letters = "IO" + known.spatial
     layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, letters)
     weight = layouts.unblocked_shape(site, 1, layout, letters)
     if weight is not None:
@@ -156,24 +130,11 @@ def _extents(site: Site, positions: Sequence[Dim], sizes: Sequence[Dim]) -> list
 # --- the reference -----------------------------------------------------------------------------
 
 
-def convolve_transposed(
-    data: np.ndarray,
-    weight: np.ndarray,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    output_padding: Sequence[int],
-    out_dtype: str | None,
-    **_: Any,
-) -> Any:
+def convolve_transposed(data: np.ndarray, weight: np.ndarray, known: ConvTransposeAttrs) -> Any:
     """One matrix product per group computes the windows, which are added up."""
-    spatial = layouts.spatial_axes(data_layout)
-    count = len(spatial)
-    pads = pad_pairs(padding, count)
+    strides, dilation, groups = known.strides, known.dilation, known.groups
+    letters, count = "NC" + known.spatial, known.axes
+    pads = pad_pairs(known.padding, count)
 
     def spread(x: np.ndarray, w: np.ndarray) -> np.ndarray:
         batch, inputs, *positions = x.shape
@@ -186,15 +147,15 @@ def convolve_transposed(
         extents = [
             (position - 1) * stride + (size - 1) * step + 1 - sum(cut) + more
             for position, stride, size, step, cut, more in zip(
-                positions, strides, sizes, dilation, pads, output_padding, strict=True
+                positions, strides, sizes, dilation, pads, known.output_padding, strict=True
             )
         ]
         return overlapped(parts, extents, strides, dilation, pads)
 
-    x = layouts.unblocked(data, data_layout, "NC" + spatial)
-    w = layouts.unblocked(weight, kernel_layout, "IO" + spatial)
-    result = multiplied(spread, x, w, out_dtype or data.dtype.name)
-    return layouts.blocked(result, "NC" + spatial, out_layout or data_layout)
+    x = layouts.unblocked(data, known.data_layout, letters)
+    w = layouts.unblocked(weight, known.kernel_layout, "IO" + known.spatial)
+    result = multiplied(spread, x, w, known.out_dtype or data.dtype.name)
+    return layouts.blocked(result, letters, known.out_layout or known.data_layout)
 
 
 # --- the operators -----------------------------------------------------------------------------
@@ -206,15 +167,15 @@ _ARGUMENTS = [
 _DOC = "The sum of the windows that each element of data times weight gives, `strides` apart."
 
 
-def _define(attrs: type[ConvTransposeAttrs], spatial: str, *samples: Sample) -> OpDef:
+def _define(attrs: type[ConvTransposeAttrs], *samples: Sample) -> OpDef:
     return define(
         f"nn.conv{attrs.axes}d_transpose",
         doc=_DOC,
         arguments=_ARGUMENTS,
         attrs=attrs,
-        relation=transposed_type(spatial),
-        reference=convolve_transposed,
-        compute=transposed_convolution,
+        relation=transposed_type,
+        reference=with_attrs(attrs, convolve_transposed),
+        compute=with_attrs(attrs, transposed_convolution),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
         layout=CONVOLUTION,
@@ -225,7 +186,6 @@ def _define(attrs: type[ConvTransposeAttrs], spatial: str, *samples: Sample) -> 
 
 conv1d_transpose = _define(
     Conv1DTransposeAttrs,
-    "W",
     sample((2, 3, 5), (3, 4, 3)),
     sample((1, 4, 4), (4, 3, 3), strides=3, padding=(1, 2), output_padding=2, groups=2),
     sample(
@@ -242,7 +202,6 @@ conv1d_transpose = _define(
 )
 conv2d_transpose = _define(
     Conv2DTransposeAttrs,
-    "HW",
     sample((2, 3, 4, 3), (3, 4, 3, 2)),
     sample((1, 3, 3, 4), (3, 2, 4, 4), strides=2, padding=1, channels=2, kernel_size=4),
     sample((1, 4, 3, 3), (4, 2, 3, 2), groups=2, strides=(2, 3), output_padding=(1, 2)),
@@ -257,7 +216,6 @@ conv2d_transpose = _define(
 )
 conv3d_transpose = _define(
     Conv3DTransposeAttrs,
-    "DHW",
     sample((1, 2, 2, 3, 3), (2, 3, 2, 1, 3)),
     sample(
         (1, 2, 3, 2, 2),

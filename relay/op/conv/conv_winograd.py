@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
+from relay.ir.expr import Call
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.contraction import converted
 from relay.op.building.helper import helper
 from relay.op.building.numerics import computing_dtype
@@ -21,12 +24,12 @@ from relay.op.building.tables import applied
 from relay.op.building.window import window_counts
 from relay.op.conv import conv, winograd
 from relay.op.conv.conv_compute import convolution
-from relay.op.opdef import FusionKind, Tensor, define, sample
-from relay.op.site import FLOATING, Relation, Site
+from relay.op.opdef import FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.site import FLOATING, Site
 
 
 @attrs
-class WinogradConv2DAttrs(conv.Conv2DAttrs):
+class WinogradAttrs(conv.ConvAttrs):
     """tile_size: the number of results per tile along an axis
     kernel_size: the extents of the window before its transform
     kernel_layout: the order of the axes of the weight before its transform; not used
@@ -36,57 +39,50 @@ class WinogradConv2DAttrs(conv.Conv2DAttrs):
 
 
 @attrs
-class WinogradConv3DAttrs(conv.Conv3DAttrs):
-    """tile_size: the number of results per tile along an axis
-    kernel_size: the extents of the window before its transform
-    kernel_layout: the order of the axes of the weight before its transform; not used
-    """
-
-    tile_size: int
+class WinogradConv2DAttrs(WinogradAttrs, axes=2):
+    """Defaults for two spatial axes."""
 
 
-def winograd_type(spatial: str) -> Relation:
-    """(n, c, x…) * (k + tile - 1…, o, c / groups) -> (n, o, windows…), for the axes named."""
-    count = len(spatial)
+@attrs
+class WinogradConv3DAttrs(WinogradAttrs, axes=3):
+    """Defaults for three spatial axes."""
 
-    def relation(site: Site) -> Type | None:
-        known = site.attrs
-        conv.require_steps(site)
-        site.require_elements(0, FLOATING)
-        site.require(
-            known.kernel_size is not None,
-            "`kernel_size` is missing",
-            "the extents of the window, which a transformed weight does not show",
-            "kernel_size = None",
-        )
-        window = winograd.transformed_window(site, known.tile_size, known.kernel_size)
-        shape, weight = conv.data_shape(site, spatial), site.tensor(1, rank=2 + count)
-        data = site.tensor(0)
-        if shape is None or data is None:
+
+def winograd_type(site: Site) -> Type | None:
+    """(n, c, x…) * (k + tile - 1…, o, c / groups) -> (n, o, windows…)"""
+    known = site.attrs
+    conv.require_steps(site)
+    site.require_elements(0, FLOATING)
+    site.require(
+        known.kernel_size is not None,
+        "`kernel_size` is missing",
+        "the extents of the window, which a transformed weight does not show",
+        "kernel_size = None",
+    )
+    window = winograd.transformed_window(site, known.tile_size, known.kernel_size)
+    shape, weight = conv.data_shape(site), site.tensor(1, rank=2 + known.axes)
+    data = site.tensor(0)
+    if shape is None or data is None:
+        return None
+    batch, inputs, *extents = shape
+    outputs: Dim
+    if weight is None:
+        if known.channels is None:
             return None
-        batch, inputs, *extents = shape
-        outputs: Dim
-        if weight is None:
-            if known.channels is None:
-                return None
-            outputs = known.channels
-            conv.require_groups(site, inputs, "input")
-            each = dims.floor_divide(inputs, known.groups)
-            site.assign(1, TensorType((*window, outputs, each), data.dtype))
-        else:
-            *found, outputs, each = weight.shape
-            for extent, wanted in zip(found, window, strict=True):
-                site.require_equal(extent, wanted, "extents of weight and transformed window")
-            conv.require_inputs(site, inputs, each)
-            if known.channels is not None:
-                outputs = site.require_equal(
-                    outputs, known.channels, "output channels and `channels`"
-                )
-        conv.require_groups(site, outputs, "output")
-        positions = window_counts(site, extents, known.kernel_size)
-        return conv.convolved(site, spatial, batch, outputs, positions)
-
-    return relation
+        outputs = known.channels
+        conv.require_groups(site, inputs, "input")
+        each = dims.floor_divide(inputs, known.groups)
+        site.assign(1, TensorType((*window, outputs, each), data.dtype))
+    else:
+        *found, outputs, each = weight.shape
+        for extent, wanted in zip(found, window, strict=True):
+            site.require_equal(extent, wanted, "extents of weight and transformed window")
+        conv.require_inputs(site, inputs, each)
+        if known.channels is not None:
+            outputs = site.require_equal(outputs, known.channels, "output channels and `channels`")
+    conv.require_groups(site, outputs, "output")
+    positions = window_counts(site, extents, known.kernel_size)
+    return conv.convolved(site, batch, outputs, positions)
 
 
 def _restored(weight: np.ndarray, tile_size: int, sizes: Sequence[int]) -> np.ndarray:
@@ -112,54 +108,27 @@ class Transformed(Tensor):
         return winograd.transform_weight(plain.draw(generator), self.tile_size)
 
 
-def _winograd(
-    data: np.ndarray,
-    weight: np.ndarray,
-    tile_size: int,
-    kernel_size: Sequence[int],
-    kernel_layout: str,
-    out_dtype: str | None,
-    **known: Any,
-) -> Any:
+def _winograd(data: np.ndarray, weight: np.ndarray, known: WinogradAttrs) -> Any:
     """The convolution with the weight before its transform."""
-    result = dtypes.to_numpy(out_dtype) if out_dtype else data.dtype
+    assert known.kernel_size is not None
+    result = dtypes.to_numpy(known.out_dtype) if known.out_dtype else data.dtype
     wide = computing_dtype(result)
-    plain = _restored(weight.astype(wide), tile_size, kernel_size)
-    kernel_layout = "OI" + "DHW"[3 - len(kernel_size) :]
-    found = conv.convolve(
-        data.astype(wide), plain, kernel_layout=kernel_layout, out_dtype=None, **known
-    )
-    return found.astype(result)
+    plain = _restored(weight.astype(wide), known.tile_size, known.kernel_size)
+    plainly = replace(known, kernel_layout="OI" + known.spatial, out_dtype=None)
+    return conv.convolve(data.astype(wide), plain, plainly).astype(result)
 
 
 def _winograd_compute(
-    data: te.Tensor,
-    weight: te.Tensor,
-    out: te.Spec,
-    tile_size: int,
-    kernel_size: Sequence[int],
-    kernel_layout: str,
-    **known: Any,
+    data: te.Tensor, weight: te.Tensor, out: te.Spec, known: WinogradAttrs
 ) -> te.Tensor:
     """The convolution with the weight before its transform, which is restored axis by axis."""
+    assert known.kernel_size is not None
     plain = converted(weight, wide(out.dtype))
-    for axis, size in enumerate(kernel_size):
-        if winograd.is_transformed(axis, kernel_size):
-            inverse = np.linalg.pinv(winograd.transforms(tile_size, size).kernel)
+    for axis, size in enumerate(known.kernel_size):
+        if winograd.is_transformed(axis, known.kernel_size):
+            inverse = np.linalg.pinv(winograd.transforms(known.tile_size, size).kernel)
             plain = applied(inverse, plain, axis, "restored")
-    kernel_layout = "DHW"[3 - len(kernel_size) :] + "OI"
-    return convolution(data, plain, out, kernel_layout=kernel_layout, **known)
-
-
-contrib_conv2d_winograd_without_weight_transform = helper(
-    "nn.contrib_conv2d_winograd_without_weight_transform",
-    "A convolution of images with a weight transformed for Winograd's algorithm.",
-    ("data", "weight"),
-    WinogradConv2DAttrs,
-    first=("tile_size",),
-    padding=(0, 0),
-    out_dtype="",
-)
+    return convolution(data, plain, out, replace(known, kernel_layout=known.spatial + "OI"))
 
 
 _ARGUMENTS = [("data", "the input"), ("weight", "the result of the weight transform")]
@@ -168,99 +137,88 @@ _DOC = (
     "the convolution with the weight before the transform."
 )
 
-CONV2D_WINOGRAD = define(
-    "nn.contrib_conv2d_winograd_without_weight_transform",
-    doc=_DOC,
-    arguments=_ARGUMENTS,
-    attrs=WinogradConv2DAttrs,
-    relation=winograd_type("HW"),
-    reference=_winograd,
-    compute=_winograd_compute,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=contrib_conv2d_winograd_without_weight_transform,
-    samples=[
-        sample(
-            (1, 3, 6, 7),
-            Transformed((4, 4, 2, 3), window=(3, 3), tile_size=2),
-            tile_size=2,
-            kernel_size=3,
-            padding=1,
-            channels=2,
-        ),
-        sample(
-            (1, 5, 5, 2),
-            Transformed((6, 6, 4, 2), window=(3, 3), tile_size=4),
-            tile_size=4,
-            kernel_size=3,
-            data_layout="NHWC",
-            kernel_layout="HWIO",
-            out_layout="NCHW",
-            out_dtype="float64",
-        ),
-        sample(
-            (1, 4, 6, 7),
-            Transformed((3, 4, 2, 2), "float64", window=(2, 3), tile_size=2),
-            tile_size=2,
-            kernel_size=(2, 3),
-            strides=(2, 1),
-            dilation=(1, 2),
-            groups=2,
-            dtype="float64",
-        ),
-    ],
+
+def _define(
+    data: str, attrs: type[WinogradAttrs], *samples: Sample
+) -> tuple[OpDef, Callable[..., Call]]:
+    record = define(
+        f"nn.contrib_conv{attrs.axes}d_winograd_without_weight_transform",
+        doc=_DOC,
+        arguments=_ARGUMENTS,
+        attrs=attrs,
+        relation=winograd_type,
+        reference=with_attrs(attrs, _winograd),
+        compute=with_attrs(attrs, _winograd_compute),
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        samples=samples,
+    )
+    doc = f"A convolution of {data} with a weight transformed for Winograd's algorithm."
+    padding = (0,) * attrs.axes
+    return record, helper(record, doc, first=("tile_size",), padding=padding, out_dtype="")
+
+
+CONV2D_WINOGRAD, contrib_conv2d_winograd_without_weight_transform = _define(
+    "images",
+    WinogradConv2DAttrs,
+    sample(
+        (1, 3, 6, 7),
+        Transformed((4, 4, 2, 3), window=(3, 3), tile_size=2),
+        tile_size=2,
+        kernel_size=3,
+        padding=1,
+        channels=2,
+    ),
+    sample(
+        (1, 5, 5, 2),
+        Transformed((6, 6, 4, 2), window=(3, 3), tile_size=4),
+        tile_size=4,
+        kernel_size=3,
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+        out_layout="NCHW",
+        out_dtype="float64",
+    ),
+    sample(
+        (1, 4, 6, 7),
+        Transformed((3, 4, 2, 2), "float64", window=(2, 3), tile_size=2),
+        tile_size=2,
+        kernel_size=(2, 3),
+        strides=(2, 1),
+        dilation=(1, 2),
+        groups=2,
+        dtype="float64",
+    ),
 )
-
-
-contrib_conv3d_winograd_without_weight_transform = helper(
-    "nn.contrib_conv3d_winograd_without_weight_transform",
-    "A convolution of volumes with a weight transformed for Winograd's algorithm.",
-    ("data", "weight"),
+CONV3D_WINOGRAD, contrib_conv3d_winograd_without_weight_transform = _define(
+    "volumes",
     WinogradConv3DAttrs,
-    first=("tile_size",),
-    padding=(0, 0, 0),
-    out_dtype="",
-)
-
-
-CONV3D_WINOGRAD = define(
-    "nn.contrib_conv3d_winograd_without_weight_transform",
-    doc=_DOC,
-    arguments=_ARGUMENTS,
-    attrs=WinogradConv3DAttrs,
-    relation=winograd_type("DHW"),
-    reference=_winograd,
-    compute=_winograd_compute,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=contrib_conv3d_winograd_without_weight_transform,
-    samples=[
-        sample(
-            (1, 2, 3, 4, 4),
-            Transformed((4, 4, 4, 2, 2), window=(3, 3, 3), tile_size=2),
-            tile_size=2,
-            kernel_size=3,
-            padding=(1, 0, 0, 1, 1, 0),
-            channels=2,
-        ),
-        sample(
-            (1, 3, 4, 3, 2),
-            Transformed((2, 6, 6, 4, 1), "float64", window=(2, 3, 3), tile_size=4),
-            tile_size=4,
-            kernel_size=(2, 3, 3),
-            padding=2,
-            strides=(1, 2, 1),
-            dilation=(1, 1, 2),
-            groups=2,
-            data_layout="NDHWC",
-            kernel_layout="DHWIO",
-            out_layout="NCDHW",
-            dtype="float64",
-        ),
-        sample(
-            (1, 1, 3, 3, 4),
-            Transformed((1, 4, 4, 1, 1), window=(1, 3, 3), tile_size=2),
-            tile_size=2,
-            kernel_size=(1, 3, 3),
-            out_dtype="float64",
-        ),
-    ],
+    sample(
+        (1, 2, 3, 4, 4),
+        Transformed((4, 4, 4, 2, 2), window=(3, 3, 3), tile_size=2),
+        tile_size=2,
+        kernel_size=3,
+        padding=(1, 0, 0, 1, 1, 0),
+        channels=2,
+    ),
+    sample(
+        (1, 3, 4, 3, 2),
+        Transformed((2, 6, 6, 4, 1), "float64", window=(2, 3, 3), tile_size=4),
+        tile_size=4,
+        kernel_size=(2, 3, 3),
+        padding=2,
+        strides=(1, 2, 1),
+        dilation=(1, 1, 2),
+        groups=2,
+        data_layout="NDHWC",
+        kernel_layout="DHWIO",
+        out_layout="NCDHW",
+        dtype="float64",
+    ),
+    sample(
+        (1, 1, 3, 3, 4),
+        Transformed((1, 4, 4, 1, 1), window=(1, 3, 3), tile_size=2),
+        tile_size=2,
+        kernel_size=(1, 3, 3),
+        out_dtype="float64",
+    ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -13,6 +12,7 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.types import Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import LayoutAttributes
@@ -24,7 +24,7 @@ from relay.op.conv import conv
 from relay.op.conv.conv_compute import Taps, contract, plain_kernel
 from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import size
 from relay.op.site import FLOATING, Site
 
@@ -48,7 +48,7 @@ def _deformable_type(site: Site) -> Type | None:
         f"deformable_groups = {parts}",
     )
     site.require_elements(0, FLOATING)
-    shape = conv.data_shape(site, "HW")
+    shape = conv.data_shape(site)
     kernel_layout = layouts.require_layout(site, "kernel_layout", known.kernel_layout, "OIHW")
     weight = layouts.unblocked_shape(site, 2, kernel_layout, "OIHW")
     data = site.tensor(0)
@@ -57,7 +57,7 @@ def _deformable_type(site: Site) -> Type | None:
     batch, inputs, *extents = shape
     conv.require_groups(site, inputs, "input", "deformable_groups")
     if weight is None:
-        kernel = conv.assigned_weight(site, 2, inputs, "HW")
+        kernel = conv.assigned_weight(site, 2, inputs)
         if kernel is None:
             return None
     else:
@@ -72,7 +72,7 @@ def _deformable_type(site: Site) -> Type | None:
         numbers = dims.multiply(size(window), each_one * parts)
         fitting = layouts.blocked_shape(site, (batch, numbers, *positions), "NCHW", data_layout)
         site.expect(argument, fitting, data.dtype)
-    return conv.convolved(site, "HW", batch, outputs, positions, weight=2)
+    return conv.convolved(site, batch, outputs, positions, weight=2)
 
 
 def _between(data: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -97,46 +97,38 @@ def _deformable(
     weight: np.ndarray,
     share: np.ndarray | None = None,
     *,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-    deformable_groups: int,
-    **_: Any,
+    known: DeformableConv2DAttrs,
 ) -> Any:
     """Interpolate the elements of all windows, then one matrix product per group."""
-    wide = computing_dtype(dtypes.to_numpy(out_dtype) if out_dtype else data.dtype)
-    x = layouts.unblocked(data, data_layout, "NCHW").astype(wide)
-    w = layouts.unblocked(weight, kernel_layout, "OIHW")
-    moves = layouts.unblocked(offset, data_layout, "NCHW").astype(wide)
+    groups, parts = known.groups, known.deformable_groups
+    wide = computing_dtype(dtypes.to_numpy(known.out_dtype) if known.out_dtype else data.dtype)
+    x = layouts.unblocked(data, known.data_layout, "NCHW").astype(wide)
+    w = layouts.unblocked(weight, known.kernel_layout, "OIHW")
+    moves = layouts.unblocked(offset, known.data_layout, "NCHW").astype(wide)
     batch, inputs, *extents = x.shape
     outputs, each, *sizes = w.shape
     positions = moves.shape[2:]
-    moves = moves.reshape(batch, deformable_groups, *sizes, 2, *positions)
+    moves = moves.reshape(batch, parts, *sizes, 2, *positions)
 
     def places(axis: int) -> np.ndarray:
         """The positions of window elements on an axis, (batch, part, elements of windows)."""
-        start = np.arange(positions[axis]) * strides[axis] - padding[axis]
-        inside = np.arange(sizes[axis]) * dilation[axis]
+        start = np.arange(positions[axis]) * known.strides[axis] - known.padding[axis]
+        inside = np.arange(sizes[axis]) * known.dilation[axis]
         grid = inside.reshape(-1, *(1,) * (3 - axis)) + start.reshape(-1, *(1,) * (1 - axis))
         found: np.ndarray = moves[:, :, :, :, axis] + grid.astype(wide)
-        return found.reshape(batch, deformable_groups, prod(sizes) * prod(positions))
+        return found.reshape(batch, parts, prod(sizes) * prod(positions))
 
-    parted = x.reshape(batch, deformable_groups, inputs // deformable_groups, *extents)
+    parted = x.reshape(batch, parts, inputs // parts, *extents)
     fetched = _between(parted, places(0), places(1))
     if share is not None:
-        counted = layouts.unblocked(share, data_layout, "NCHW").astype(wide)
+        counted = layouts.unblocked(share, known.data_layout, "NCHW").astype(wide)
         places_of_all = prod(sizes) * prod(positions)
-        fetched = fetched * counted.reshape(batch, deformable_groups, 1, places_of_all)
+        fetched = fetched * counted.reshape(batch, parts, 1, places_of_all)
     right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
     left = w.reshape(groups, outputs // groups, each * prod(sizes))
-    result = multiplied(np.matmul, left, right, out_dtype or data.dtype.name)
+    result = multiplied(np.matmul, left, right, known.out_dtype or data.dtype.name)
     result = result.reshape(batch, outputs, *positions)
-    return layouts.blocked(result, "NCHW", out_layout or data_layout)
+    return layouts.blocked(result, "NCHW", known.out_layout or known.data_layout)
 
 
 def _between_compute(images: View, n: te.Expr, c: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
@@ -160,33 +152,25 @@ def _deformable_compute(
     share: te.Tensor | None = None,
     *,
     out: te.Spec,
-    strides: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    deformable_groups: int,
-    **_: Any,
+    known: DeformableConv2DAttrs,
 ) -> te.Tensor:
     """Interpolate the elements of all windows, then contract them with the weight."""
-    images, moves = view(data, data_layout), view(offset, data_layout)
-    kernel = view(weight, kernel_layout)
-    shares = None if share is None else view(share, data_layout)
+    images, moves = view(data, known.data_layout), view(offset, known.data_layout)
+    kernel = view(weight, known.kernel_layout)
+    shares = None if share is None else view(share, known.data_layout)
     dtype, channels = wide(out.dtype), images.extent("C")
     window = {letter: kernel.extent(letter) for letter in "HW"}
 
     def fetched(
         n: te.Expr, c: te.Expr, kh: te.Expr, kw: te.Expr, y: te.Expr, x: te.Expr
     ) -> te.Expr:
-        part, _inside = along(c, channels).divided(channels // deformable_groups)
+        part, _inside = along(c, channels).divided(channels // known.deformable_groups)
         element = (part.whole * window["H"] + kh) * window["W"] + kw
 
         def coordinate(axis: int, position: te.Expr, step: te.Expr) -> te.Expr:
-            start = position * strides[axis] + step * dilation[axis] - padding[axis]
+            start = position * known.strides[axis] + step * known.dilation[axis]
             move = moves.at(N=n, C=element * 2 + axis, H=y, W=x)
-            return te.cast(move, dtype) + te.cast(start, dtype)
+            return te.cast(move, dtype) + te.cast(start - known.padding[axis], dtype)
 
         found = _between_compute(images, n, c, coordinate(0, y, kh), coordinate(1, x, kw))
         if shares is None:
@@ -202,113 +186,104 @@ def _deformable_compute(
         where = (place["H"].whole, place["W"].whole)
         return windows[(place["N"].whole, channel.whole, *taps.values(), *where)]
 
-    layout = layouts.read_layout(out_layout or data_layout)
-    return contract(window_of, plain_kernel(kernel, "HW"), out, layout, groups)
+    layout = layouts.read_layout(known.out_layout or known.data_layout)
+    return contract(window_of, plain_kernel(kernel, "HW"), out, layout, known.groups)
 
 
-deformable_conv2d = helper(
+_ARGUMENTS = (
+    ("data", "images"),
+    ("offset", "the displacement of each element of each window"),
+    ("weight", "a window for each output channel and input channel of its group"),
+    ("share", "the factor of each element of each window"),
+)
+_LAYOUTS = ("data_layout", "data_layout", "kernel_layout", "data_layout")
+
+
+def _define(name: str, doc: str, arguments: int, *samples: Sample) -> OpDef:
+    return define(
+        name,
+        doc=doc,
+        arguments=_ARGUMENTS[:arguments],
+        attrs=DeformableConv2DAttrs,
+        relation=_deformable_type,
+        reference=with_attrs(DeformableConv2DAttrs, _deformable),
+        compute=with_attrs(DeformableConv2DAttrs, _deformable_compute),
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        layout=LayoutAttributes(_LAYOUTS[:arguments], "out_layout"),
+        precision=Precision.ALWAYS,
+        samples=samples,
+    )
+
+
+DEFORMABLE_CONV2D = _define(
     "nn.deformable_conv2d",
+    "`nn.conv2d` with each element of each window moved by an offset. Data is interpolated "
+    "bilinearly with zeros around it, so that a position less than 1 beyond a border still counts, "
+    "as in DeformConv of ONNX and in torchvision. The channels of offset are, for each deformable "
+    "group and element of the window, a y and an x.",
+    3,
+    sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3)),
+    sample(
+        (2, 4, 5, 4),
+        (2, 16, 3, 2),
+        (2, 2, 2, 2),
+        strides=2,
+        padding=(1, 0, 1, 1),
+        dilation=(2, 1),
+        groups=2,
+        deformable_groups=2,
+        kernel_size=2,
+        channels=2,
+        dtype="float64",
+    ),
+    sample((1, 4, 4, 2), (1, 3, 3, 8), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
+    sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_layout="NHWC", dtype="float16"),
+    sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_dtype="float64"),
+)
+deformable_conv2d = helper(
+    DEFORMABLE_CONV2D,
     "A deformable convolution.",
-    ("data", "offset", "weight"),
-    DeformableConv2DAttrs,
     first=("strides", "padding", "dilation", "deformable_groups"),
     padding=(0, 0),
     out_dtype="",
 )
 
 
-DEFORMABLE_CONV2D = define(
-    "nn.deformable_conv2d",
-    doc="`nn.conv2d` with each element of each window moved by an offset. Data is interpolated "
-    "bilinearly with zeros around it, so that a position less than 1 beyond a border still counts, "
-    "as in DeformConv of ONNX and in torchvision. The channels of offset are, for each deformable "
-    "group and element of the window, a y and an x.",
-    arguments=[
-        ("data", "images"),
-        ("offset", "the displacement of each element of each window"),
-        ("weight", "a window for each output channel and input channel of its group"),
-    ],
-    attrs=DeformableConv2DAttrs,
-    relation=_deformable_type,
-    reference=_deformable,
-    compute=_deformable_compute,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=LayoutAttributes(("data_layout", "data_layout", "kernel_layout"), "out_layout"),
-    precision=Precision.ALWAYS,
-    helper=deformable_conv2d,
-    samples=[
-        sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3)),
-        sample(
-            (2, 4, 5, 4),
-            (2, 16, 3, 2),
-            (2, 2, 2, 2),
-            strides=2,
-            padding=(1, 0, 1, 1),
-            dilation=(2, 1),
-            groups=2,
-            deformable_groups=2,
-            kernel_size=2,
-            channels=2,
-            dtype="float64",
-        ),
-        sample((1, 4, 4, 2), (1, 3, 3, 8), (2, 2, 2, 3), data_layout="NHWC", kernel_layout="HWIO"),
-        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_layout="NHWC", dtype="float16"),
-        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), out_dtype="float64"),
-    ],
-)
-
-
-modulated_deformable_conv2d = define(
+modulated_deformable_conv2d = _define(
     "nn.modulated_deformable_conv2d",
-    doc="`nn.deformable_conv2d` with each element of each window multiplied by a factor of its "
-    "own. The channels of share are, for each deformable group, the elements of the window.",
-    arguments=[
-        ("data", "images"),
-        ("offset", "the displacement of each element of each window"),
-        ("weight", "a window for each output channel and input channel of its group"),
-        ("share", "the factor of each element of each window"),
-    ],
-    attrs=DeformableConv2DAttrs,
-    relation=_deformable_type,
-    reference=_deformable,
-    compute=_deformable_compute,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    layout=LayoutAttributes(
-        ("data_layout", "data_layout", "kernel_layout", "data_layout"), "out_layout"
+    "`nn.deformable_conv2d` with each element of each window multiplied by a factor of its own. "
+    "The channels of share are, for each deformable group, the elements of the window.",
+    4,
+    sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),
+    sample(
+        (2, 4, 5, 4),
+        (2, 16, 3, 2),
+        (2, 2, 2, 2),
+        (2, 8, 3, 2),
+        strides=2,
+        padding=(1, 0, 1, 1),
+        dilation=(2, 1),
+        groups=2,
+        deformable_groups=2,
+        kernel_size=2,
+        channels=2,
+        dtype="float64",
     ),
-    precision=Precision.ALWAYS,
-    samples=[
-        sample((1, 2, 4, 5), (1, 12, 3, 3), (3, 2, 2, 3), (1, 6, 3, 3)),
-        sample(
-            (2, 4, 5, 4),
-            (2, 16, 3, 2),
-            (2, 2, 2, 2),
-            (2, 8, 3, 2),
-            strides=2,
-            padding=(1, 0, 1, 1),
-            dilation=(2, 1),
-            groups=2,
-            deformable_groups=2,
-            kernel_size=2,
-            channels=2,
-            dtype="float64",
-        ),
-        sample(
-            (1, 4, 4, 2),
-            (1, 3, 3, 8),
-            (2, 2, 2, 3),
-            (1, 3, 3, 4),
-            data_layout="NHWC",
-            kernel_layout="HWIO",
-        ),
-        sample(
-            (1, 1, 3, 3),
-            (1, 2, 3, 3),
-            (2, 1, 1, 1),
-            (1, 1, 3, 3),
-            out_layout="NHWC",
-            dtype="float16",
-        ),
-        sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), (1, 1, 3, 3), out_dtype="float64"),
-    ],
+    sample(
+        (1, 4, 4, 2),
+        (1, 3, 3, 8),
+        (2, 2, 2, 3),
+        (1, 3, 3, 4),
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+    ),
+    sample(
+        (1, 1, 3, 3),
+        (1, 2, 3, 3),
+        (2, 1, 1, 1),
+        (1, 1, 3, 3),
+        out_layout="NHWC",
+        dtype="float16",
+    ),
+    sample((1, 1, 3, 3), (1, 2, 3, 3), (2, 1, 1, 1), (1, 1, 3, 3), out_dtype="float64"),
 )

@@ -13,7 +13,7 @@ from relay.op.building.layouts import blocked_shape, require_layout, unblocked_s
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.dyn.shape import ints
-from relay.op.image.resize import RESIZE2D, require_elements, resize_compute
+from relay.op.image.resize import RESIZE2D, Resize2DAttrs, require_elements, resize_compute
 from relay.op.opdef import sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
 
@@ -43,9 +43,9 @@ def _resize2d_compute(
     data: te.Tensor, size: te.Tensor, roi: te.Tensor, out: te.Spec, **attrs: Any
 ) -> te.Tensor:
     """The size is that of `out`; the region is read if there is one."""
-    cropping = attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
-    region = [roi[number] for number in range(4)] if cropping else None
-    return resize_compute(data, out, roi=region, **attrs)
+    known = Resize2DAttrs(size=(), **attrs)
+    cropping = known.coordinate_transformation_mode == "tf_crop_and_resize"
+    return resize_compute(data, out, known, [roi[i] for i in range(4)] if cropping else ())
 
 
 resize2d = define_dynamic(

@@ -128,16 +128,6 @@ def _crop_and_resize_compute(
     return resampled(grid, out, images.layout, how, beyond)
 
 
-crop_and_resize = helper(
-    "image.crop_and_resize",
-    "Crop boxes of images and resize them.",
-    ("data", "boxes", "box_indices"),
-    CropAndResizeAttrs,
-    extrapolation_value=0,
-    layout=REQUIRED,
-)
-
-
 CROP_AND_RESIZE = define(
     "image.crop_and_resize",
     doc="Boxes of images, resized so that the corners of a box are the centers of the corner "
@@ -154,7 +144,6 @@ CROP_AND_RESIZE = define(
     compute=_crop_and_resize_compute,
     selects=lambda known, types: [Selection(2, axes=(known.layout.index("N"),))],
     fusion=FusionKind.INJECTIVE,
-    helper=crop_and_resize,
     samples=[
         sample(
             (2, 3, 5, 6),
@@ -183,4 +172,7 @@ CROP_AND_RESIZE = define(
             high=200,
         ),
     ],
+)
+crop_and_resize = helper(
+    CROP_AND_RESIZE, "Crop boxes of images and resize them.", extrapolation_value=0, layout=REQUIRED
 )

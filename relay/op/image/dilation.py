@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from relay.op.site import NUMERIC, Site, better_known
 
 
 @attrs
-class Dilation2DAttrs(window.WindowAttrs):
+class Dilation2DAttrs(window.WindowAttrs, axes=2):
     """strides: the distance between windows
     padding: for each axis, or before and then after each
     dilations: the distance between the elements of a window
@@ -28,8 +28,6 @@ class Dilation2DAttrs(window.WindowAttrs):
     kernel_layout: the order of the axes of weight
     out_dtype: the element type of the computation and the result; None is that of data
     """
-
-    axes: ClassVar[int] = 2
 
     strides: tuple[int, ...] = (1, 1)
     padding: tuple[int, ...] = (0, 0, 0, 0)
@@ -106,16 +104,6 @@ def _dilation2d_compute(
     return converted(highest, out.dtype)
 
 
-dilation2d = helper(
-    "image.dilation2d",
-    "The maximum of each window plus the weight.",
-    ("data", "weight"),
-    Dilation2DAttrs,
-    padding=(0, 0),
-    out_dtype="",
-)
-
-
 DILATION2D = define(
     "image.dilation2d",
     doc="The maximum of each window plus the weight; integers wrap. Padding does not count; a "
@@ -126,7 +114,6 @@ DILATION2D = define(
     reference=_dilation2d,
     compute=_dilation2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=dilation2d,
     samples=[
         sample((2, 3, 5, 6), (3, 2, 3)),
         sample((1, 2, 6, 7), (2, 3, 2), strides=(2, 3), padding=(1, 0, 2, 1), dilations=(1, 2)),
@@ -142,4 +129,7 @@ DILATION2D = define(
         sample((1, 1, 4, 4), (1, 2, 2), low=-128, high=127, dtype="int8", out_dtype="int32"),
         sample((1, 1, 3, 3), (1, 2, 2), padding=2, low=-9, high=-5, dtype="float64"),
     ],
+)
+dilation2d = helper(
+    DILATION2D, "The maximum of each window plus the weight.", padding=(0, 0), out_dtype=""
 )

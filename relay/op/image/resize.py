@@ -8,10 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import dtypes, te
-from relay.ir.attrs import Attrs, attrs
+from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import interpolation, layouts
 from relay.op.building.helper import helper
 from relay.op.building.interpolation_compute import (
@@ -25,15 +26,15 @@ from relay.op.building.interpolation_compute import source_places as places_of
 from relay.op.building.layout_rules import IMAGE
 from relay.op.building.numerics import convert
 from relay.op.building.views import extent_in, view
-from relay.op.building.window import per_axis
+from relay.op.building.window import SpatialAttrs, per_axis
 from relay.op.facts import Trait
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, get, sample
-from relay.op.site import NUMERIC, Relation, Site
+from relay.op.site import NUMERIC, Site
 
 
 @attrs
-class ResizeAttrs(Attrs):
+class ResizeAttrs(SpatialAttrs):
     """size: the extents of the result along the spatial axes
     roi: the region that is resized in mode "tf_crop_and_resize", as fractions of the axes: its
     starts along all axes, then its ends
@@ -66,50 +67,40 @@ class ResizeAttrs(Attrs):
 
 
 @attrs
-class Resize1DAttrs(ResizeAttrs):
+class Resize1DAttrs(ResizeAttrs, axes=1):
     """Defaults for one spatial axis."""
 
-    layout: str = "NCW"
-
 
 @attrs
-class Resize2DAttrs(ResizeAttrs):
+class Resize2DAttrs(ResizeAttrs, axes=2):
     """Defaults for two spatial axes."""
 
-    layout: str = "NCHW"
-
 
 @attrs
-class Resize3DAttrs(ResizeAttrs):
+class Resize3DAttrs(ResizeAttrs, axes=3):
     """Defaults for three spatial axes."""
 
-    layout: str = "NCDHW"
 
-
-def resize_type(spatial: str) -> Relation:
-    """(n, c, x…) -> (n, c, size…), for the spatial axes named."""
-    count, letters = len(spatial), "NC" + spatial
-
-    def relation(site: Site) -> Type | None:
-        known: ResizeAttrs = site.attrs
-        site.require_elements(0, NUMERIC)
-        layout = layouts.require_layout(site, "layout", known.layout, letters)
-        site.require(
-            len(known.size) == count and all(extent > 0 for extent in known.size),
-            "`size` does not fit",
-            f"{count} value(s) of 1 or more",
-            f"size = {known.size}",
-        )
-        _require_region(site, known, count)
-        extents = layouts.unblocked_shape(site, 0, layout, letters)
-        if extents is None or (data := site.tensor(0)) is None:
-            return None
-        batch, channels, *old = extents
-        require_elements(site, old, spatial)
-        shape = layouts.blocked_shape(site, (batch, channels, *known.size), letters, layout)
-        return TensorType(shape, known.out_dtype or data.dtype)
-
-    return relation
+def resize_type(site: Site) -> Type | None:
+    """(n, c, x…) -> (n, c, size…)"""
+    known: ResizeAttrs = site.attrs
+    count, letters = known.axes, "NC" + known.spatial
+    site.require_elements(0, NUMERIC)
+    layout = layouts.require_layout(site, "layout", known.layout, letters)
+    site.require(
+        len(known.size) == count and all(extent > 0 for extent in known.size),
+        "`size` does not fit",
+        f"{count} value(s) of 1 or more",
+        f"size = {known.size}",
+    )
+    _require_region(site, known, count)
+    extents = layouts.unblocked_shape(site, 0, layout, letters)
+    if extents is None or (data := site.tensor(0)) is None:
+        return None
+    batch, channels, *old = extents
+    require_elements(site, old, known.spatial)
+    shape = layouts.blocked_shape(site, (batch, channels, *known.size), letters, layout)
+    return TensorType(shape, known.out_dtype or data.dtype)
 
 
 def _require_region(site: Site, known: ResizeAttrs, count: int) -> None:
@@ -139,60 +130,43 @@ def require_elements(
 # --- the reference -----------------------------------------------------------------------------
 
 
-def resize(
-    data: np.ndarray,
-    size: Sequence[int],
-    roi: Sequence[float] | None,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: bool,
-    extrapolation_value: float,
-    out_dtype: str | None,
-) -> np.ndarray:
+def resize(data: np.ndarray, known: ResizeAttrs) -> np.ndarray:
     """Interpolate axis by axis."""
-    dtype = out_dtype or dtypes.canonical(data.dtype)
-    mode, count = coordinate_transformation_mode, len(size)
-    letters = "NC" + "".join(c for c in layout if c.isupper() and c not in "NC")
-    images = layouts.unblocked(data, layout, letters)
+    dtype = known.out_dtype or dtypes.canonical(data.dtype)
+    mode, count, roi = known.coordinate_transformation_mode, len(known.size), known.roi
+    letters = "NC" + known.spatial
+    images = layouts.unblocked(data, known.layout, letters)
     regions = zip(roi[:count], roi[count:], strict=True) if roi else [(0.0, 1.0)] * count
     places = [
         interpolation.source_places(new, extent, mode, region)
-        for new, extent, region in zip(size, images.shape[2:], regions, strict=True)
+        for new, extent, region in zip(known.size, images.shape[2:], regions, strict=True)
     ]
-    rounding = rounding_method or interpolation.default_rounding(mode)
-    values = interpolation.read(
-        images, places, interpolation.Method(method, rounding, cubic_alpha, cubic_exclude)
-    )
-    result = interpolation.as_dtype(values, dtype)
+    result = interpolation.as_dtype(interpolation.read(images, places, _method(known)), dtype)
     if mode == "tf_crop_and_resize":
         beyond = interpolation.outside(places, images.shape[2:])
-        result = np.where(beyond, convert(np.array(extrapolation_value), dtype), result)
-    return layouts.blocked(result, letters, layout)
+        result = np.where(beyond, convert(np.array(known.extrapolation_value), dtype), result)
+    return layouts.blocked(result, letters, known.layout)
+
+
+def _method(known: ResizeAttrs) -> interpolation.Method:
+    mode = known.coordinate_transformation_mode
+    rounding = known.rounding_method or interpolation.default_rounding(mode)
+    return interpolation.Method(known.method, rounding, known.cubic_alpha, known.cubic_exclude)
 
 
 def resize_compute(
     data: te.Tensor,
     out: te.Spec,
-    roi: Sequence[float | te.Expr] | None,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: bool,
-    extrapolation_value: float,
+    known: ResizeAttrs,
+    region: Sequence[float | te.Expr] = (),
     factors: Sequence[int | None] = (),
-    **_: Any,
 ) -> te.Tensor:
-    """Interpolate axis by axis to the size of `out`. `factors` are integer scale factors, where
-    known: they simplify the positions for dynamic sizes."""
-    mode, images = coordinate_transformation_mode, view(data, layout)
-    spatial = layouts.spatial_axes(layout)
+    """Interpolate axis by axis to the size of `out`. `region` is a computed `roi`. `factors` are
+    integer scale factors, where known: they simplify the positions for dynamic sizes."""
+    mode, spatial = known.coordinate_transformation_mode, known.spatial
+    images, roi = view(data, known.layout), known.roi or region
     cropping = mode == "tf_crop_and_resize"
-    starts, ends = (roi[: len(spatial)], roi[len(spatial) :]) if roi else ((), ())
+    starts, ends = roi[: known.axes], roi[known.axes :]
 
     def places(axis: int, letter: str) -> Callable[[te.Expr], Places]:
         count = extent_in(images.layout, out.shape, letter)
@@ -210,94 +184,32 @@ def resize_compute(
         {letter: images.extent(letter) for letter in spatial},
         {letter: places(axis, letter) for axis, letter in enumerate(spatial)},
     )
-    rounding = rounding_method or interpolation.default_rounding(mode)
-    how = interpolation.Method(method, rounding, cubic_alpha, cubic_exclude)
-    beyond = te.cast(real(extrapolation_value), out.dtype) if cropping else None
-    return resampled(grid, out, images.layout, how, beyond)
+    beyond = te.cast(real(known.extrapolation_value), out.dtype) if cropping else None
+    return resampled(grid, out, images.layout, _method(known), beyond)
 
 
 # --- the operators -----------------------------------------------------------------------------
 
 
-resize1d = helper(
-    "image.resize1d",
-    "Resize signals.",
-    ("data",),
-    Resize1DAttrs,
-    rounding_method="",
-    cubic_exclude=0,
-)
-
-
-def resize2d(
-    data: Expr,
-    size: int | Sequence[int] | Expr,
-    roi: Sequence[float] | Expr | None = None,
-    layout: str = "NCHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> Call:
-    """Resize images; the size may be a tensor of two integers."""
-    rest = (
-        layout,
-        method,
-        coordinate_transformation_mode,
-        rounding_method,
-        cubic_alpha,
-        cubic_exclude,
-        extrapolation_value,
-        out_dtype,
-    )
-    if isinstance(size, Expr) or not is_known(roi):
-        region = as_tensor(() if roi is None else roi, "float32")
-        return get("dyn.image.resize2d")(data, as_tensor(size), region, *rest)
-    return RESIZE2D(data, per_axis(size, 2), roi, *rest)
-
-
-resize3d = helper(
-    "image.resize3d",
-    "Resize volumes.",
-    ("data",),
-    Resize3DAttrs,
-    convert={"size": lambda size: per_axis(size, 3)},
-    rounding_method="",
-    cubic_exclude=0,
-)
-
-
-def _define(
-    spatial: str,
-    data: str,
-    attributes: type[ResizeAttrs],
-    build: Callable[..., Call],
-    *samples: Sample,
-) -> OpDef:
+def _define(data: str, attributes: type[ResizeAttrs], *samples: Sample) -> OpDef:
     return define(
-        f"image.resize{len(spatial)}d",
+        f"image.resize{attributes.axes}d",
         doc=f"Resize {data}. Integers are computed in float64 and rounded, ties to even.",
         arguments=[("data", data)],
         attrs=attributes,
-        relation=resize_type(spatial),
-        reference=resize,
-        compute=resize_compute,
+        relation=resize_type,
+        reference=with_attrs(attributes, resize),
+        compute=with_attrs(attributes, resize_compute),
         fusion=FusionKind.INJECTIVE,
         traits=Trait.AVERAGES,
         layout=IMAGE,
-        helper=build,
         samples=samples,
     )
 
 
 RESIZE1D = _define(
-    "W",
     "signals",
     Resize1DAttrs,
-    resize1d,
     sample((1, 2, 5), size=8),
     sample((1, 5, 2), size=3, layout="NWC", method="cubic", cubic_alpha=-0.75),
     sample((1, 2, 5), size=9, method="cubic", cubic_exclude=True, dtype="float64"),
@@ -319,6 +231,7 @@ RESIZE1D = _define(
         for rounding in ("round", "round_prefer_floor", "round_prefer_ceil")
     ),
 )
+resize1d = helper(RESIZE1D, "Resize signals.", rounding_method="", cubic_exclude=0)
 
 
 def _images() -> list[Sample]:
@@ -346,10 +259,8 @@ def _images() -> list[Sample]:
 
 
 RESIZE2D = _define(
-    "HW",
     "images",
     Resize2DAttrs,
-    resize2d,
     *_images(),
     sample((1, 4, 5, 2), size=(8, 3), layout="NHWC", dtype="bfloat16"),
     sample((1, 2, 4, 5, 3), size=(2, 5), layout="NCHW3c", dtype="float64"),
@@ -370,11 +281,24 @@ RESIZE2D = _define(
     sample((0, 2, 3, 4), size=(2, 2), dtype="float16"),
 )
 
+
+def _resize2d(data: Expr, size: Any, roi: Any, **known: Any) -> Call:
+    if isinstance(size, Expr) or not is_known(roi):
+        region = as_tensor(() if roi is None else roi, "float32")
+        return get("dyn.image.resize2d")(data, as_tensor(size), region, **known)
+    return RESIZE2D(data, per_axis(size, 2), roi, **known)
+
+
+resize2d = helper(
+    RESIZE2D,
+    "Resize images; the size may be a tensor of two integers.",
+    build=_resize2d,
+    rounding_method="",
+    cubic_exclude=0,
+)
 RESIZE3D = _define(
-    "DHW",
     "volumes",
     Resize3DAttrs,
-    resize3d,
     sample((1, 2, 3, 4, 2), size=(5, 2, 3)),
     sample(
         (1, 2, 3, 4, 2),
@@ -396,4 +320,11 @@ RESIZE3D = _define(
         out_dtype="float32",
         dtype="float16",
     ),
+)
+resize3d = helper(
+    RESIZE3D,
+    "Resize volumes.",
+    convert={"size": lambda size: per_axis(size, 3)},
+    rounding_method="",
+    cubic_exclude=0,
 )

@@ -13,7 +13,7 @@ from relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import copied, filled
-from relay.op.building.helper import helper, unpacked
+from relay.op.building.helper import unpacked
 from relay.op.building.numerics import computing_dtype, rounded_once
 from relay.op.building.scalars import widened
 from relay.op.facts import Precision
@@ -151,17 +151,6 @@ def _batch_norm_compute(
     return result, copied(moving_mean, out[1]), copied(moving_var, out[2])
 
 
-batch_norm = unpacked(
-    helper(
-        "nn.batch_norm",
-        "Normalized data, the mean and the variance.",
-        ("data", "gamma", "beta", "moving_mean", "moving_var"),
-        BatchNormAttrs,
-    ),
-    3,
-)
-
-
 BATCH_NORM = define(
     "nn.batch_norm",
     doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta for each channel, with the mean "
@@ -180,7 +169,6 @@ BATCH_NORM = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=layout_rules.along_axis(results=3),
     precision=Precision.FOLLOW,
-    helper=batch_norm,
     samples=[
         sample((2, 3, 4), (3,), (3,), (3,), (3,), low=0.1),
         sample((2, 3, 4), (4,), (4,), (4,), (4,), low=0.1, axis=-1, epsilon=0.1),
@@ -188,6 +176,7 @@ BATCH_NORM = define(
         sample((2, 3), (3,), (3,), (3,), (3,), low=0.1, scale=False, dtype="float64"),
     ],
 )
+batch_norm = unpacked(BATCH_NORM, "Normalized data, the mean and the variance.", 3)
 
 # --- dropout -----------------------------------------------------------------------------------
 

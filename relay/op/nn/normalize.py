@@ -465,16 +465,6 @@ def _lrn_compute(
     return te.compute(out.shape, element)
 
 
-lrn = helper(
-    "nn.lrn",
-    "Local response normalization over adjacent channels.",
-    ("data",),
-    LRNAttrs,
-    bias=2,
-    alpha=1e-05,
-)
-
-
 LRN = define(
     "nn.lrn",
     doc="data / (bias + alpha * m) ** beta, where m is the sum of the squares of the existing "
@@ -487,7 +477,6 @@ LRN = define(
     fusion=FusionKind.OPAQUE,
     layout=layout_rules.along_axis(),
     precision=Precision.FOLLOW,
-    helper=lrn,
     samples=[
         sample((2, 7, 3, 4)),
         sample((2, 6, 3), size=3, alpha=2.0, beta=1.5, bias=0.5, dtype="float64"),
@@ -495,3 +484,4 @@ LRN = define(
         sample((2, 0, 3), alpha=1.0),
     ],
 )
+lrn = helper(LRN, "Local response normalization over adjacent channels.", bias=2, alpha=1e-05)

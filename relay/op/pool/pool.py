@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call
-from relay.ir.types import TensorType, Type
+from relay.ir.types import TensorType
 from relay.op.building import window
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import POOL
@@ -26,7 +26,7 @@ from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.facts import Facts, Precision, Trait
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
-from relay.op.site import NUMERIC, Relation, Site
+from relay.op.site import NUMERIC, Site
 
 # --- attributes --------------------------------------------------------------------------------
 
@@ -52,78 +52,54 @@ class PoolAttrs(window.WindowAttrs):
 
 
 @attrs
-class MaxPool1DAttrs(PoolAttrs):
+class MaxPool1DAttrs(PoolAttrs, axes=1):
     """Defaults for one spatial axis."""
 
-    axes: ClassVar[int] = 1
-
-    strides: tuple[int, ...] = (1,)
-    dilation: tuple[int, ...] = (1,)
-    padding: tuple[int, ...] = (0, 0)
-    layout: str = "NCW"
-
 
 @attrs
-class MaxPool2DAttrs(PoolAttrs):
+class MaxPool2DAttrs(PoolAttrs, axes=2):
     """Defaults for two spatial axes."""
 
-    axes: ClassVar[int] = 2
-
-    strides: tuple[int, ...] = (1, 1)
-    dilation: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    layout: str = "NCHW"
-
 
 @attrs
-class MaxPool3DAttrs(PoolAttrs):
+class MaxPool3DAttrs(PoolAttrs, axes=3):
     """Defaults for three spatial axes."""
 
-    axes: ClassVar[int] = 3
-
-    strides: tuple[int, ...] = (1, 1, 1)
-    dilation: tuple[int, ...] = (1, 1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0, 0, 0)
-    layout: str = "NCDHW"
-
 
 @attrs
-class AvgPool1DAttrs(MaxPool1DAttrs):
+class AvgPoolAttrs(PoolAttrs):
     """count_include_pad: include the zero padding in the mean"""
 
     count_include_pad: bool = False
 
 
 @attrs
-class AvgPool2DAttrs(MaxPool2DAttrs):
-    """count_include_pad: include the zero padding in the mean"""
-
-    count_include_pad: bool = False
+class AvgPool1DAttrs(AvgPoolAttrs, axes=1):
+    """Defaults for one spatial axis."""
 
 
 @attrs
-class AvgPool3DAttrs(MaxPool3DAttrs):
-    """count_include_pad: include the zero padding in the mean"""
+class AvgPool2DAttrs(AvgPoolAttrs, axes=2):
+    """Defaults for two spatial axes."""
 
-    count_include_pad: bool = False
+
+@attrs
+class AvgPool3DAttrs(AvgPoolAttrs, axes=3):
+    """Defaults for three spatial axes."""
 
 
 # --- the relation ------------------------------------------------------------------------------
 
 
-def pool_type(spatial: str) -> Relation:
-    """(n, c, x…) -> (n, c, windows…), for the spatial axes named."""
-
-    def relation(site: Site) -> Type | None:
-        site.require_elements(0, NUMERIC)
-        return pooled_type(site, spatial, 0)
-
-    return relation
+def pool_type(site: Site) -> TensorType | None:
+    """(n, c, x…) -> (n, c, windows…)"""
+    site.require_elements(0, NUMERIC)
+    return pooled_type(site, 0)
 
 
-def pooled_type(site: Site, spatial: str, index: int) -> TensorType | None:
+def pooled_type(site: Site, index: int) -> TensorType | None:
     """The type of a pool of argument `index`; None while it is unknown."""
-    known, letters = site.attrs, "NC" + spatial
+    known, letters = site.attrs, "NC" + site.attrs.spatial
     layout = require_layout(site, "layout", known.layout, letters)
     out_layout = require_layout(site, "out_layout", known.out_layout or known.layout, letters)
     for name in ("pool_size", "strides", "dilation"):
@@ -206,7 +182,6 @@ def avg_pool(
 
 # --- the operators -----------------------------------------------------------------------------
 
-SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 INPUTS = {1: "the input", 2: "images", 3: "volumes"}
 MAX_FACTS: Facts = {"traits": Trait.CHOOSES, "layout": POOL}
 AVG_FACTS: Facts = {
@@ -234,20 +209,18 @@ def _define(
     kind: str, attrs: type[PoolAttrs], *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
     """The record of `nn.<kind>_pool<axes>d`, and the function that builds calls of it."""
-    name, axes = f"nn.{kind}_pool{attrs.axes}d", attrs.axes
-    summary = f"The {'maximum' if kind == 'max' else 'mean'} of each window."
-    build = helper(name, summary, ("data",), attrs, pool_size=(1,) * axes, padding=(0,) * axes)
+    axes = attrs.axes
     record = define(
-        name,
+        f"nn.{kind}_pool{axes}d",
         arguments=[("data", INPUTS[axes])],
         attrs=attrs,
-        relation=pool_type(SPATIAL[axes]),
-        helper=build,
+        relation=pool_type,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
         **(_MAX if kind == "max" else _AVG),
     )
-    return record, build
+    summary = f"The {'maximum' if kind == 'max' else 'mean'} of each window."
+    return record, helper(record, summary, pool_size=(1,) * axes, padding=(0,) * axes)
 
 
 MAX_POOL1D, max_pool1d = _define(

@@ -6,20 +6,20 @@ Window i of o over an axis of extent x reaches from floor(i * x / o) to ceil((i 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from relay.ir.attrs import Attrs, attrs
+from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
-from relay.op.building.window import WindowAttrs, require_sizes
+from relay.op.building.window import SpatialAttrs, WindowAttrs, require_sizes
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
-from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, SPATIAL, on_unblocked
+from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, on_unblocked
 from relay.op.site import NUMERIC, Relation, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -43,34 +43,22 @@ class AdaptivePoolAttrs(WindowAttrs):
 
 
 @attrs
-class AdaptivePool1DAttrs(AdaptivePoolAttrs):
+class AdaptivePool1DAttrs(AdaptivePoolAttrs, axes=1):
     """Defaults for one spatial axis."""
 
-    axes: ClassVar[int] = 1
-
-    layout: str = "NCW"
-
 
 @attrs
-class AdaptivePool2DAttrs(AdaptivePoolAttrs):
+class AdaptivePool2DAttrs(AdaptivePoolAttrs, axes=2):
     """Defaults for two spatial axes."""
 
-    axes: ClassVar[int] = 2
-
-    layout: str = "NCHW"
-
 
 @attrs
-class AdaptivePool3DAttrs(AdaptivePoolAttrs):
+class AdaptivePool3DAttrs(AdaptivePoolAttrs, axes=3):
     """Defaults for three spatial axes."""
 
-    axes: ClassVar[int] = 3
-
-    layout: str = "NCDHW"
-
 
 @attrs
-class GlobalPool2DAttrs(Attrs):
+class GlobalPool2DAttrs(SpatialAttrs, axes=2):
     """layout: the order of the axes of data
     out_layout: the order of the axes of the result; "" is that of data
     """
@@ -82,26 +70,22 @@ class GlobalPool2DAttrs(Attrs):
 # --- relations ---------------------------------------------------------------------------------
 
 
-def adaptive_type(spatial: str) -> Relation:
-    """(n, c, x…) -> (n, c, output_size…), for the spatial axes named."""
-
-    def relation(site: Site) -> Type | None:
-        if site.attrs.output_size:
-            require_sizes(site, "output_size", 1)
-        return _resized(site, spatial, site.attrs.output_size)
-
-    return relation
+def adaptive_type(site: Site) -> Type | None:
+    """(n, c, x…) -> (n, c, output_size…)"""
+    if site.attrs.output_size:
+        require_sizes(site, "output_size", 1)
+    return _resized(site, site.attrs.output_size)
 
 
 def _global_type(site: Site) -> Type | None:
     """(n, c, h, w) -> (n, c, 1, 1)"""
-    return _resized(site, "HW", (1, 1))
+    return _resized(site, (1, 1))
 
 
-def _resized(site: Site, spatial: str, sizes: Sequence[int]) -> TensorType | None:
+def _resized(site: Site, sizes: Sequence[int]) -> TensorType | None:
     """The type of data with the given spatial extents."""
     site.require_elements(0, NUMERIC)
-    known, letters = site.attrs, "NC" + spatial
+    known, letters = site.attrs, "NC" + site.attrs.spatial
     layout = require_layout(site, "layout", known.layout, letters)
     out_layout = require_layout(site, "out_layout", known.out_layout or known.layout, letters)
     shape, data = unblocked_shape(site, 0, layout, letters), site.tensor(0)
@@ -209,17 +193,16 @@ _SAMPLES_3D = (
 def _define(
     name: str,
     doc: str,
-    axes: int,
-    attributes: type[Attrs],
+    attributes: type[SpatialAttrs],
     relation: Relation,
     reference: Callable[..., Any],
     samples: Sequence[Sample],
 ) -> OpDef:
     is_max = "max" in name
     return define(
-        f"nn.{name}",
+        f"nn.{name}{attributes.axes}d",
         doc=doc,
-        arguments=[("data", INPUTS[axes])],
+        arguments=[("data", INPUTS[attributes.axes])],
         attrs=attributes,
         relation=relation,
         reference=rounded_once(reference),
@@ -230,22 +213,22 @@ def _define(
     )
 
 
-def _max(axes: int, attributes: type[Attrs], samples: Sequence[Sample]) -> OpDef:
-    name, relation = f"adaptive_max_pool{axes}d", adaptive_type(SPATIAL[axes])
-    return _define(name, _MAX_DOC, axes, attributes, relation, adaptive_max_pool, samples)
+def _max(attributes: type[SpatialAttrs], samples: Sequence[Sample]) -> OpDef:
+    name = "adaptive_max_pool"
+    return _define(name, _MAX_DOC, attributes, adaptive_type, adaptive_max_pool, samples)
 
 
-def _avg(axes: int, attributes: type[Attrs], samples: Sequence[Sample]) -> OpDef:
-    name, relation = f"adaptive_avg_pool{axes}d", adaptive_type(SPATIAL[axes])
-    return _define(name, _AVG_DOC, axes, attributes, relation, adaptive_avg_pool, samples)
+def _avg(attributes: type[SpatialAttrs], samples: Sequence[Sample]) -> OpDef:
+    name = "adaptive_avg_pool"
+    return _define(name, _AVG_DOC, attributes, adaptive_type, adaptive_avg_pool, samples)
 
 
-adaptive_max_pool1d = _max(1, AdaptivePool1DAttrs, _SAMPLES_1D)
-adaptive_max_pool2d = _max(2, AdaptivePool2DAttrs, _SAMPLES_2D)
-adaptive_max_pool3d = _max(3, AdaptivePool3DAttrs, _SAMPLES_3D)
-adaptive_avg_pool1d = _avg(1, AdaptivePool1DAttrs, _SAMPLES_1D)
-adaptive_avg_pool2d = _avg(2, AdaptivePool2DAttrs, _SAMPLES_2D)
-adaptive_avg_pool3d = _avg(3, AdaptivePool3DAttrs, _SAMPLES_3D)
+adaptive_max_pool1d = _max(AdaptivePool1DAttrs, _SAMPLES_1D)
+adaptive_max_pool2d = _max(AdaptivePool2DAttrs, _SAMPLES_2D)
+adaptive_max_pool3d = _max(AdaptivePool3DAttrs, _SAMPLES_3D)
+adaptive_avg_pool1d = _avg(AdaptivePool1DAttrs, _SAMPLES_1D)
+adaptive_avg_pool2d = _avg(AdaptivePool2DAttrs, _SAMPLES_2D)
+adaptive_avg_pool3d = _avg(AdaptivePool3DAttrs, _SAMPLES_3D)
 
 # --- global pools ------------------------------------------------------------------------------
 
@@ -257,18 +240,16 @@ _GLOBAL_SAMPLES = (
 )
 
 global_max_pool2d = _define(
-    "global_max_pool2d",
+    "global_max_pool",
     "The maximum of each channel; NaN if there is one.",
-    2,
     GlobalPool2DAttrs,
     _global_type,
     global_max_pool,
     _GLOBAL_SAMPLES,
 )
 global_avg_pool2d = _define(
-    "global_avg_pool2d",
+    "global_avg_pool",
     "The mean of each channel; integers truncate toward zero.",
-    2,
     GlobalPool2DAttrs,
     _global_type,
     global_avg_pool,

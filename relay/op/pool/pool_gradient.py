@@ -30,7 +30,7 @@ from relay.op.site import FLOATING, Site
 def _gradient_type(site: Site) -> Type | None:
     """The type of data; the gradient has the type of the pool."""
     site.require_elements(1, FLOATING)
-    if (pooled := pooled_type(site, "HW", 1)) is None:
+    if (pooled := pooled_type(site, 1)) is None:
         return None
     site.expect(0, pooled.shape, pooled.dtype)
     return site.tensor(1)
@@ -95,18 +95,9 @@ def avg_pool_gradient(
 def _define(
     kind: str, effect: str, attrs: type[PoolAttrs], *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
-    name, pool, is_max = f"nn.{kind}_pool2d_grad", f"{kind}_pool2d", kind == "max"
-    build = helper(
-        name,
-        f"The gradient of `{pool}` with respect to its input.",
-        ("out_grad", "data"),
-        attrs,
-        without=("dilation",),
-        pool_size=(1, 1),
-        padding=(0, 0),
-    )
+    pool, is_max = f"{kind}_pool2d", kind == "max"
     record = define(
-        name,
+        f"nn.{pool}_grad",
         doc=f"The gradient of `nn.{pool}` with respect to its input: that of a window {effect}.",
         arguments=[("out_grad", "the gradient of the result of the pool"), ("data", "its input")],
         attrs=attrs,
@@ -114,10 +105,11 @@ def _define(
         reference=rounded_once(max_pool_gradient if is_max else avg_pool_gradient),
         compute=pool_compute.max_pool_gradient if is_max else pool_compute.avg_pool_gradient,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-        helper=build,
         samples=samples,
     )
-    return record, build
+    summary = f"The gradient of `{pool}` with respect to its input."
+    sizes: Any = {"pool_size": (1, 1), "padding": (0, 0)}
+    return record, helper(record, summary, without=("dilation",), **sizes)
 
 
 MAX_POOL2D_GRAD, max_pool2d_grad = _define(

@@ -17,21 +17,16 @@ from relay.op.pool.pool import (
     MaxPool3DAttrs,
     PoolAttrs,
     on_unblocked,
+    pool_type,
     pool_windows,
-    pooled_type,
 )
-from relay.op.site import NUMERIC, Relation, Site
+from relay.op.site import Site
 
 
-def _positions_type(spatial: str) -> Relation:
-    """(n, c, x…) -> (n, c, windows…) of integers, for the spatial axes named."""
-
-    def relation(site: Site) -> Type | None:
-        site.require_elements(0, NUMERIC)
-        pooled = pooled_type(site, spatial, 0)
-        return None if pooled is None else TensorType(pooled.shape, "int64")
-
-    return relation
+def _positions_type(site: Site) -> Type | None:
+    """(n, c, x…) -> (n, c, windows…) of integers"""
+    pooled = pool_type(site)
+    return None if pooled is None else TensorType(pooled.shape, "int64")
 
 
 def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
@@ -52,15 +47,15 @@ def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: 
     return on_unblocked(data, layout, out_layout, pool)
 
 
-def _define(count: int, spatial: str, attrs: type[PoolAttrs], samples: list[Sample]) -> OpDef:
+def _define(attrs: type[PoolAttrs], *samples: Sample) -> OpDef:
     return define(
-        f"nn.max_pool{count}d_positions",
-        doc=f"The position of the first maximum of each window of `nn.max_pool{count}d`: its "
+        f"nn.max_pool{attrs.axes}d_positions",
+        doc=f"The position of the first maximum of each window of `nn.max_pool{attrs.axes}d`: its "
         "row-major index in its channel. NaN counts as the maximum. A window outside of data "
         "gives -1.",
         arguments=[("data", "the input")],
         attrs=attrs,
-        relation=_positions_type(spatial),
+        relation=_positions_type,
         reference=max_pool_positions,
         compute=pool_compute.max_pool_positions,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
@@ -69,41 +64,29 @@ def _define(count: int, spatial: str, attrs: type[PoolAttrs], samples: list[Samp
 
 
 max_pool1d_positions = _define(
-    1,
-    "W",
     MaxPool1DAttrs,
-    [
-        sample((1, 2, 7), pool_size=3),
-        sample((2, 1, 8), pool_size=2, strides=3, padding=(0, 1), ceil_mode=True),
-        sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW", dtype="uint8"),
-    ],
+    sample((1, 2, 7), pool_size=3),
+    sample((2, 1, 8), pool_size=2, strides=3, padding=(0, 1), ceil_mode=True),
+    sample((1, 7, 2), pool_size=2, dilation=3, layout="NWC", out_layout="NCW", dtype="uint8"),
 )
 max_pool2d_positions = _define(
-    2,
-    "HW",
     MaxPool2DAttrs,
-    [
-        sample((1, 2, 6, 7), pool_size=(2, 3)),
-        sample((1, 2, 6, 7), pool_size=2, strides=(2, 3), padding=(1, 0, 0, 1), ceil_mode=True),
-        sample((1, 6, 7, 2), pool_size=(3, 2), dilation=(2, 1), layout="NHWC", dtype="int8"),
-        sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="float16"),
-    ],
+    sample((1, 2, 6, 7), pool_size=(2, 3)),
+    sample((1, 2, 6, 7), pool_size=2, strides=(2, 3), padding=(1, 0, 0, 1), ceil_mode=True),
+    sample((1, 6, 7, 2), pool_size=(3, 2), dilation=(2, 1), layout="NHWC", dtype="int8"),
+    sample((1, 2, 5, 5), pool_size=3, padding=1, out_layout="NHWC", dtype="float16"),
 )
 max_pool3d_positions = _define(
-    3,
-    "DHW",
     MaxPool3DAttrs,
-    [
-        sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
-        sample(
-            (1, 1, 4, 3, 4),
-            pool_size=2,
-            strides=(2, 1, 3),
-            padding=1,
-            ceil_mode=True,
-            dtype="int32",
-        ),
-        sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC"),
-        sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="bfloat16"),
-    ],
+    sample((1, 2, 3, 4, 3), pool_size=(2, 3, 1)),
+    sample(
+        (1, 1, 4, 3, 4),
+        pool_size=2,
+        strides=(2, 1, 3),
+        padding=1,
+        ceil_mode=True,
+        dtype="int32",
+    ),
+    sample((1, 3, 4, 3, 1), pool_size=2, dilation=(1, 3, 2), layout="NDHWC"),
+    sample((1, 1, 2, 3, 3), pool_size=2, out_layout="NDHWC", dtype="bfloat16"),
 )

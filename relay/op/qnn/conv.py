@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,6 +13,7 @@ from relay.ir import dims
 from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.layouts import read_layout, unblocked
@@ -47,7 +49,7 @@ def _channels(site: Site, result: Type | None) -> Dim | None:
 
 def _conv2d_type(site: Site) -> Type | None:
     """(n, c, h, w) * (o, c / groups, kh, kw) -> (n, o, windows…)"""
-    result = dense_conv.conv2d_type(products.factors(site))
+    result = dense_conv.convolution_type(products.factors(site))
     return products.with_parameters(site, result, _channels(site, result))
 
 
@@ -58,22 +60,19 @@ def _conv2d(
     kernel_zero_point: np.ndarray,
     input_scale: np.ndarray,
     kernel_scale: np.ndarray,
-    kernel_layout: str,
-    out_dtype: str,
-    **known: Any,
+    known: Conv2DAttrs,
 ) -> Any:
-    whole = unblocked(weight, kernel_layout, "OIHW")
+    assert known.out_dtype is not None
+    whole = unblocked(weight, known.kernel_layout, "OIHW")
     zero_point = kernel_zero_point
     if zero_point.size == prod(whole.shape[:2]) != whole.shape[0]:
         zero_point = zero_point.reshape(*whole.shape[:2], 1, 1)  # depthwise: (channels, multiplier)
     else:
         zero_point = spread(zero_point, 4, 0)
     return dense_conv.convolve(
-        products.shifted(data, input_zero_point.reshape(()), out_dtype),
-        products.shifted(whole, zero_point, out_dtype),
-        kernel_layout="OIHW",
-        out_dtype=out_dtype,
-        **known,
+        products.shifted(data, input_zero_point.reshape(()), known.out_dtype),
+        products.shifted(whole, zero_point, known.out_dtype),
+        replace(known, kernel_layout="OIHW"),
     )
 
 
@@ -84,10 +83,9 @@ def _conv2d_compute(
     kernel_zero_point: te.Tensor,
     *_scales: te.Tensor,
     out: te.Spec,
-    kernel_layout: str,
-    **known: Any,
+    known: Conv2DAttrs,
 ) -> te.Tensor:
-    kernel = view(weight, kernel_layout)
+    kernel = view(weight, known.kernel_layout)
     outputs, each = kernel.extent("O"), kernel.extent("I")
 
     def zero_point(*i: te.Expr) -> te.Expr:
@@ -103,19 +101,8 @@ def _conv2d_compute(
         products.shifted_by_one(data, input_zero_point, out.dtype),
         products.shifted_compute(weight, zero_point, out.dtype),
         out,
-        kernel_layout=kernel_layout,
-        **known,
+        known,
     )
-
-
-conv2d = helper(
-    "qnn.conv2d",
-    "A quantized convolution.",
-    ("data", "kernel", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
-    Conv2DAttrs,
-    first=("kernel_size", "channels"),
-    padding=(0, 0),
-)
 
 
 CONV2D = define(
@@ -129,11 +116,10 @@ CONV2D = define(
     ],
     attrs=Conv2DAttrs,
     relation=_conv2d_type,
-    reference=_conv2d,
-    compute=_conv2d_compute,
+    reference=with_attrs(Conv2DAttrs, _conv2d),
+    compute=with_attrs(Conv2DAttrs, _conv2d_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=CONVOLUTION,
-    helper=conv2d,
     samples=[
         sample(int8(2, 3, 5, 6), int8(4, 3, 3, 2), *products.scalars(3, -7)),
         sample(
@@ -173,6 +159,13 @@ CONV2D = define(
         sample(int8(0, 2, 3, 3), int8(2, 2, 2, 2), *products.scalars(1)),
     ],
 )
+conv2d = helper(
+    CONV2D,
+    "A quantized convolution.",
+    renamed={"weight": "kernel"},
+    first=("kernel_size", "channels"),
+    padding=(0, 0),
+)
 
 # --- transposed convolution --------------------------------------------------------------------
 
@@ -186,11 +179,8 @@ class Conv2DTransposeAttrs(conv_transpose.Conv2DTransposeAttrs):
 
 def _conv2d_transpose_type(site: Site) -> Type | None:
     """(n, c, h, w) * (c, o / groups, kh, kw) -> (n, o, extents…)"""
-    result = _transposed_type(products.factors(site))
+    result = conv_transpose.transposed_type(products.factors(site))
     return products.with_parameters(site, result, _channels(site, result))
-
-
-_transposed_type = conv_transpose.transposed_type("HW")
 
 
 def _conv2d_transpose(
@@ -200,12 +190,10 @@ def _conv2d_transpose(
     kernel_zero_point: np.ndarray,
     input_scale: np.ndarray,
     kernel_scale: np.ndarray,
-    kernel_layout: str,
-    groups: int,
-    out_dtype: str,
-    **known: Any,
+    known: Conv2DTransposeAttrs,
 ) -> Any:
-    whole = unblocked(weight, kernel_layout, "IOHW")
+    assert known.out_dtype is not None
+    groups, whole = known.groups, unblocked(weight, known.kernel_layout, "IOHW")
     rows, each = whole.shape[:2]
     zero_point = kernel_zero_point
     if zero_point.size > 1:
@@ -213,12 +201,9 @@ def _conv2d_transpose(
         grouped = np.repeat(zero_point.reshape(groups, each), rows // groups, 0)
         zero_point = grouped.reshape(rows, each, 1, 1)
     return conv_transpose.convolve_transposed(
-        products.shifted(data, input_zero_point.reshape(()), out_dtype),
-        products.shifted(whole, zero_point, out_dtype),
-        kernel_layout="IOHW",
-        groups=groups,
-        out_dtype=out_dtype,
-        **known,
+        products.shifted(data, input_zero_point.reshape(()), known.out_dtype),
+        products.shifted(whole, zero_point, known.out_dtype),
+        replace(known, kernel_layout="IOHW"),
     )
 
 
@@ -229,12 +214,10 @@ def _conv2d_transpose_compute(
     kernel_zero_point: te.Tensor,
     *_scales: te.Tensor,
     out: te.Spec,
-    kernel_layout: str,
-    groups: int,
-    **known: Any,
+    known: Conv2DTransposeAttrs,
 ) -> te.Tensor:
-    kernel = view(weight, kernel_layout)
-    rows, each = kernel.extent("I") // groups, kernel.extent("O")
+    kernel = view(weight, known.kernel_layout)
+    rows, each = kernel.extent("I") // known.groups, kernel.extent("O")
 
     def zero_point(*i: te.Expr) -> te.Expr:
         if is_scalar(kernel_zero_point):
@@ -248,19 +231,8 @@ def _conv2d_transpose_compute(
         products.shifted_by_one(data, input_zero_point, out.dtype),
         products.shifted_compute(weight, zero_point, out.dtype),
         out,
-        kernel_layout=kernel_layout,
-        groups=groups,
-        **known,
+        known,
     )
-
-
-conv2d_transpose = helper(
-    "qnn.conv2d_transpose",
-    "A quantized transposed convolution.",
-    ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
-    Conv2DTransposeAttrs,
-    padding=(0, 0),
-)
 
 
 CONV2D_TRANSPOSE = define(
@@ -274,11 +246,10 @@ CONV2D_TRANSPOSE = define(
     ],
     attrs=Conv2DTransposeAttrs,
     relation=_conv2d_transpose_type,
-    reference=_conv2d_transpose,
-    compute=_conv2d_transpose_compute,
+    reference=with_attrs(Conv2DTransposeAttrs, _conv2d_transpose),
+    compute=with_attrs(Conv2DTransposeAttrs, _conv2d_transpose_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=CONVOLUTION,
-    helper=conv2d_transpose,
     samples=[
         sample(int8(2, 3, 4, 3), int8(3, 4, 3, 2), *products.scalars(3, -7)),
         sample(
@@ -304,3 +275,4 @@ CONV2D_TRANSPOSE = define(
         ),
     ],
 )
+conv2d_transpose = helper(CONV2D_TRANSPOSE, "A quantized transposed convolution.", padding=(0, 0))

@@ -87,16 +87,6 @@ def _quantize_compute(
     return te.compute(out.shape, element)
 
 
-quantize = helper(
-    "qnn.quantize",
-    "Quantize real values to integers.",
-    ("data", "output_scale", "output_zero_point"),
-    QuantizeAttrs,
-    first=("axis",),
-    out_dtype="int8",
-)
-
-
 _SPECIAL: Final = np.array([np.nan, np.inf, -np.inf, 1.25, 1.75, -0.75], "float32")
 
 QUANTIZE = define(
@@ -114,7 +104,6 @@ QUANTIZE = define(
     compute=_quantize_compute,
     fusion=FusionKind.ELEMWISE,
     layout=layout_rules.scaled,
-    helper=quantize,
     samples=[
         sample((2, 3), *affine(0.02, 3), out_dtype="int8"),
         sample((2, 3), *affine_vectors(3), out_dtype="uint8"),
@@ -125,6 +114,7 @@ QUANTIZE = define(
         sample((2, 3), *affine_vectors(2), out_dtype="int4", axis=0),
     ],
 )
+quantize = helper(QUANTIZE, "Quantize real values to integers.", first=("axis",), out_dtype="int8")
 
 # --- dequantize --------------------------------------------------------------------------------
 
@@ -151,16 +141,6 @@ def _dequantize_compute(
     return te.compute(out.shape, element)
 
 
-dequantize = helper(
-    "qnn.dequantize",
-    "Dequantize integers to real values.",
-    ("data", "input_scale", "input_zero_point"),
-    QuantizeAttrs,
-    first=("axis",),
-    out_dtype="float32",
-)
-
-
 DEQUANTIZE = define(
     "qnn.dequantize",
     doc="input_scale * (data - input_zero_point), computed in float32.",
@@ -175,7 +155,6 @@ DEQUANTIZE = define(
     compute=_dequantize_compute,
     fusion=FusionKind.ELEMWISE,
     layout=layout_rules.scaled,
-    helper=dequantize,
     samples=[
         sample(Tensor((2, 3), "int8", -128, 128), *affine(0.02, 3), out_dtype="float32"),
         sample(Tensor((2, 3, 4), "uint8", 0, 256), *affine_vectors(3), out_dtype="float16", axis=1),
@@ -183,6 +162,9 @@ DEQUANTIZE = define(
         sample((0, 2), *affine(2, 0), dtype="int16", out_dtype="bfloat16"),
         sample(Tensor((2, 3), "int4", -8, 8), *affine_vectors(3), out_dtype="float32"),
     ],
+)
+dequantize = helper(
+    DEQUANTIZE, "Dequantize integers to real values.", first=("axis",), out_dtype="float32"
 )
 
 # --- requantize --------------------------------------------------------------------------------
@@ -355,15 +337,6 @@ def rescaled_tensor(
     return te.compute(out.shape, element)
 
 
-requantize = helper(
-    "qnn.requantize",
-    "Requantize to another scale and zero point.",
-    ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-    RequantizeAttrs,
-    out_dtype="int8",
-)
-
-
 _SMALL: Final = Tensor((4, 5), "int32", -99, 99)
 _LARGE: Final = Tensor((9,), "int32", -(2**31), 2**31)
 
@@ -384,7 +357,6 @@ REQUANTIZE = define(
     compute=_requantize_compute,
     fusion=FusionKind.ELEMWISE,
     layout=layout_rules.scaled,
-    helper=requantize,
     samples=[
         sample(_SMALL, *affine(0.3, 0), *affine(0.7, 5), out_dtype="int8"),
         sample(_SMALL, *affine(0.5, 0), *affine(1, 0), rounding="UPWARD", compute_dtype="int64"),
@@ -416,3 +388,4 @@ REQUANTIZE = define(
         sample((0, 2), *affine(2, 0), *affine(1, 0), dtype="int16"),
     ],
 )
+requantize = helper(REQUANTIZE, "Requantize to another scale and zero point.", out_dtype="int8")

@@ -77,14 +77,6 @@ def _dense_compute(
     )
 
 
-dense = helper(
-    "qnn.dense",
-    "A quantized dense layer.",
-    ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale"),
-    DenseAttrs,
-)
-
-
 _DENSE_DOC = (
     "data minus its zero point, times the transpose of weight minus its zero point. The scale of "
     "the result is input_scale * kernel_scale."
@@ -103,7 +95,6 @@ DENSE = define(
     reference=_dense,
     compute=_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=dense,
     samples=[
         sample(int8(2, 3), int8(4, 3), *products.scalars(3, -7)),
         sample(uint8(5, 2, 3), int8(4, 3), *products.vectors(4), units=4),
@@ -116,6 +107,7 @@ DENSE = define(
         sample(int8(0, 3), int8(4, 3), *products.vectors(4)),
     ],
 )
+dense = helper(DENSE, "A quantized dense layer.")
 
 
 @attrs

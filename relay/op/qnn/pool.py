@@ -41,7 +41,7 @@ class QuantizedAvgPool2DAttrs(pool.AvgPool2DAttrs):
 def _avg_pool2d_type(site: Site) -> Type | None:
     """(n, c, h, w) -> (n, c, windows…)"""
     site.require_elements(0, QUANTIZED)
-    result = pool.pooled_type(site, "HW", 0)
+    result = pool.pooled_type(site, 0)
     return result if parameters_known(site, (1, 3), (2, 4)) else None
 
 
@@ -127,20 +127,6 @@ def _avg_pool2d_compute(
     return fill(out.shape, target, mean, "mean")
 
 
-avg_pool2d = helper(
-    "qnn.avg_pool2d",
-    "The mean of each window, of quantized integers.",
-    ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-    QuantizedAvgPool2DAttrs,
-    first=("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad"),
-    count_include_pad=True,
-    layout="NHWC",
-    strides=REQUIRED,
-    padding=REQUIRED,
-    dilation=REQUIRED,
-)
-
-
 AVG_POOL2D = define(
     "qnn.avg_pool2d",
     doc="The mean of each window, over its elements in data, or including the padding of zero "
@@ -159,7 +145,6 @@ AVG_POOL2D = define(
     compute=_avg_pool2d_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=POOL,
-    helper=avg_pool2d,
     samples=[
         sample(int8(1, 2, 5, 6), *affine(0.1, 3), *affine(0.05, -9), pool_size=(2, 3)),
         sample(
@@ -197,4 +182,14 @@ AVG_POOL2D = define(
             compute_dtype="float32",
         ),
     ],
+)
+avg_pool2d = helper(
+    AVG_POOL2D,
+    "The mean of each window, of quantized integers.",
+    first=("pool_size", "strides", "padding", "dilation", "ceil_mode", "count_include_pad"),
+    count_include_pad=True,
+    layout="NHWC",
+    strides=REQUIRED,
+    padding=REQUIRED,
+    dilation=REQUIRED,
 )

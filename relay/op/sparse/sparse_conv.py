@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from relay.op.building import elements, scalars
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
-from relay.op.conv.conv import convolve
+from relay.op.conv.conv import Conv2DAttrs, convolve
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
@@ -32,12 +32,10 @@ from relay.op.sparse.sparse_matrix import (
 
 
 @attrs
-class SparseConv2DAttrs(WindowAttrs):
+class SparseConv2DAttrs(WindowAttrs, axes=2):
     """layout: the order of the axes of data, and of the result
     kernel_size: the extents of the window, odd numbers
     """
-
-    axes: ClassVar[int] = 2
 
     layout: str = "NHWC"
     kernel_size: tuple[int, ...] = (1, 1)
@@ -84,18 +82,14 @@ def _sparse_conv2d(
     extents = dict(zip("CHW", (dense.shape[layout.index("C")], *kernel_size), strict=True))
     order = [letter for letter in layout if letter != "N"]
     weight = to_dense(data, indices, indptr, prod(extents.values()))
-    return convolve(
-        dense,
-        weight.reshape(-1, *(extents[letter] for letter in order)),
+    known = Conv2DAttrs(
         strides=(1, 1),
-        padding=[size // 2 for size in kernel_size] * 2,
+        padding=tuple(size // 2 for size in kernel_size),
         dilation=(1, 1),
-        groups=1,
         data_layout=layout,
         kernel_layout="O" + "".join(order).replace("C", "I"),
-        out_layout="",
-        out_dtype=None,
     )
+    return convolve(dense, weight.reshape(-1, *(extents[letter] for letter in order)), known)
 
 
 def _sparse_conv2d_loops(

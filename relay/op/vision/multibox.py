@@ -14,7 +14,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import scalars
 from relay.op.building.elements import place
-from relay.op.building.helper import helper, unpacked
+from relay.op.building.helper import unpacked
 from relay.op.building.numerics import widened
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, Tensor, define, sample
@@ -265,17 +265,6 @@ def _multibox_transform_loc_loops(
     return te.procedure(inputs, outputs, write, "multibox_transform_loc")
 
 
-multibox_transform_loc = unpacked(
-    helper(
-        "vision.multibox_transform_loc",
-        "Boxes from anchors and predictions, and their number per image.",
-        ("cls_prob", "loc_pred", "anchor"),
-        MultiBoxTransformLocAttrs,
-    ),
-    2,
-)
-
-
 MULTIBOX_TRANSFORM_LOC = define(
     "vision.multibox_transform_loc",
     doc="For each anchor whose best class reaches the threshold, a row of class, probability, "
@@ -292,7 +281,6 @@ MULTIBOX_TRANSFORM_LOC = define(
     reference=_multibox_transform_loc,
     compute=_multibox_transform_loc_loops,
     fusion=FusionKind.OPAQUE,
-    helper=multibox_transform_loc,
     samples=[
         sample(Tensor((2, 3, 4), low=0, high=1), (2, 16), Tensor((1, 4, 4), low=0, high=1), low=-1),
         sample(
@@ -309,4 +297,9 @@ MULTIBOX_TRANSFORM_LOC = define(
         sample((1, 2, 4), (1, 16), (1, 4, 4), low=0, high=1, threshold=0.7, keep_background=True),
         sample((1, 1, 3), (1, 12), (1, 3, 4), low=0, high=1, dtype="float16"),
     ],
+)
+multibox_transform_loc = unpacked(
+    MULTIBOX_TRANSFORM_LOC,
+    "Boxes from anchors and predictions, and their number per image.",
+    2,
 )

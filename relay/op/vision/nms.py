@@ -11,7 +11,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
-from relay.op.building.helper import helper, unpacked
+from relay.op.building.helper import unpacked
 from relay.op.building.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, INTEGER, Site
@@ -503,17 +503,6 @@ def _regular(
     return *results, counts
 
 
-regular_non_max_suppression = unpacked(
-    helper(
-        "vision.regular_non_max_suppression",
-        "Non-maximum suppression per class: boxes, classes, scores, and their number.",
-        ("boxes", "scores"),
-        RegularNMSAttrs,
-    ),
-    4,
-)
-
-
 REGULAR_NON_MAX_SUPPRESSION = define(
     "vision.regular_non_max_suppression",
     doc="Non-maximum suppression in each class of each image, then the best boxes of all classes: "
@@ -527,7 +516,6 @@ REGULAR_NON_MAX_SUPPRESSION = define(
     reference=_regular,
     compute=nms_loops.best_of_classes,
     fusion=FusionKind.OPAQUE,
-    helper=regular_non_max_suppression,
     samples=[
         sample(
             (2, 6, 4),
@@ -559,4 +547,9 @@ REGULAR_NON_MAX_SUPPRESSION = define(
             dtype="float16",
         ),
     ],
+)
+regular_non_max_suppression = unpacked(
+    REGULAR_NON_MAX_SUPPRESSION,
+    "Non-maximum suppression per class: boxes, classes, scores, and their number.",
+    4,
 )

@@ -30,7 +30,7 @@ from typing import Any
 from relay import tree
 from relay.analysis.normal_forms import CLOSURE, makes_closure
 from relay.check.infer import infer_module
-from relay.errors import PassError
+from relay.errors import Diagnostic, PassError
 from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.dims import ANY
@@ -139,12 +139,14 @@ class _FirstOrder:
         assert isinstance(ty, FuncType)
         for part in (*ty.arg_types, ty.ret_type):
             if self.types.occur_in(part):
-                raise PassError.of(
-                    "the function has functions in its own type, which nobody here knows",
-                    function.span,
-                    expected="arguments and results without functions",
-                    found=str(function.checked_type),
-                    hint="write a function around it that gives it the functions it needs",
+                raise PassError(
+                    Diagnostic(
+                        "the function has functions in its own type, which nobody here knows",
+                        function.span,
+                        expected="arguments and results without functions",
+                        found=str(function.checked_type),
+                        hint="write a function around it that gives it the functions it needs",
+                    )
                 )
 
     # --- data types

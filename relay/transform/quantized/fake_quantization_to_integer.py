@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from relay import tree
 from relay.analysis.fake_quantized_ops import list_fake_quantized_op_freqs
-from relay.errors import PassError
+from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function
 from relay.ir.function_attrs import is_foreign
@@ -76,10 +76,12 @@ class FakeQuantizationToInteger(ModulePass):
                 module[name.name_hint] = rewritten(function, *rules)
         module = InferType()(module)
         if self.hard_fail and (left := list_fake_quantized_op_freqs(module)):
-            raise PassError.of(
-                "operators between conversions are left on floats",
-                found=", ".join(f"{count} x {name}" for name, count in sorted(left.items())),
-                hint="without `hard_fail` they are computed with floats",
+            raise PassError(
+                Diagnostic(
+                    "operators between conversions are left on floats",
+                    found=", ".join(f"{count} x {name}" for name, count in sorted(left.items())),
+                    hint="without `hard_fail` they are computed with floats",
+                )
             )
         return module
 

@@ -289,7 +289,7 @@ def _by_operator(
     size = [shape[number] for number in spatial]
     if all(isinstance(one, int) for one in size):
         resizer = {1: op.image.resize1d, 2: op.image.resize2d, 3: op.image.resize3d}[len(spatial)]
-        return resizer(data, tuple(size), **rest)  # type: ignore[arg-type]
+        return resizer(data, tuple(size), **rest)
     if len(spatial) != 2 or by.crops:
         return None
     if method := _enlargement(by, rounding):
@@ -300,7 +300,7 @@ def _by_operator(
         resized[number].count if number in resized else node.size(data, number)
         for number in spatial
     ]
-    found = op.image.resize2d(data, node.let(op.stack(counts, axis=0)), **rest)  # type: ignore[arg-type]
+    found = op.image.resize2d(data, node.let(op.stack(counts, axis=0)), **rest)
     return node.declare(found, shape, node.dtype(data))
 
 
