@@ -22,7 +22,19 @@ from string import Template
 from relay import op
 from relay.frontend.python import Tensor, function
 from relay.frontend.python.standard import Rose, Tree
-from relay.ir import expr as ir
+from relay.ir.expr import (
+    Call,
+    Clause,
+    Expr,
+    Function,
+    GlobalVar,
+    Match,
+    PatternConstructor,
+    PatternVar,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.parser import parse
@@ -152,7 +164,7 @@ def by_prelude(input_size: int = 300, hidden_size: int = 150, dtype: str = "floa
     hidden = TensorType((1, hidden_size), dtype)
     states = TupleType((hidden, hidden))
     weights = [
-        ir.Var(f"{gate}{name}", TensorType(shape, dtype))
+        Var(f"{gate}{name}", TensorType(shape, dtype))
         for gate, size in (("", 3 * hidden_size), ("forget_", hidden_size))
         for name, shape in (
             ("i2h_weight", (size, input_size)),
@@ -161,35 +173,35 @@ def by_prelude(input_size: int = 300, hidden_size: int = 150, dtype: str = "floa
         )
     ]
     i2h_weight, h2h_weight, bias, forget_i2h_weight, forget_h2h_weight, forget_bias = weights
-    state_of = ir.GlobalVar("state_of")
+    state_of = GlobalVar("state_of")
 
-    value, children = ir.Var("value"), ir.Var("children")
+    value, children = Var("value"), Var("children")
     gates = op.add(op.nn.dense(value, i2h_weight), bias)
     forget = op.add(op.nn.dense(value, forget_i2h_weight), forget_bias)
 
-    child = ir.Var("child", prelude.tree(value_type))
-    of_child = ir.Function((child,), ir.Call(state_of, (child, *weights)), states)
-    below = ir.Call(prelude.map, (of_child, children))
+    child = Var("child", prelude.tree(value_type))
+    of_child = Function((child,), Call(state_of, (child, *weights)), states)
+    below = Call(prelude.map, (of_child, children))
 
-    sums, one = ir.Var("sums", states), ir.Var("one", states)
-    gate = op.sigmoid(op.add(op.nn.dense(ir.TupleGetItem(one, 0), forget_h2h_weight), forget))
-    total = op.add(ir.TupleGetItem(sums, 0), ir.TupleGetItem(one, 0))
-    kept = op.add(ir.TupleGetItem(sums, 1), op.multiply(gate, ir.TupleGetItem(one, 1)))
-    add = ir.Function((sums, one), ir.Tuple((total, kept)), states)
+    sums, one = Var("sums", states), Var("one", states)
+    gate = op.sigmoid(op.add(op.nn.dense(TupleGetItem(one, 0), forget_h2h_weight), forget))
+    total = op.add(TupleGetItem(sums, 0), TupleGetItem(one, 0))
+    kept = op.add(TupleGetItem(sums, 1), op.multiply(gate, TupleGetItem(one, 1)))
+    add = Function((sums, one), Tuple((total, kept)), states)
     zeros = op.zeros((1, hidden_size), dtype)
-    summed: ir.Expr = ir.Call(prelude.foldl, (add, ir.Tuple((zeros, zeros)), below))
+    summed: Expr = Call(prelude.foldl, (add, Tuple((zeros, zeros)), below))
 
-    gates = op.add(gates, op.nn.dense(ir.TupleGetItem(summed, 0), h2h_weight))
+    gates = op.add(gates, op.nn.dense(TupleGetItem(summed, 0), h2h_weight))
     take_in, out, new = op.split(gates, 3, axis=1)
-    cell = op.add(op.multiply(op.sigmoid(take_in), op.tanh(new)), ir.TupleGetItem(summed, 1))
-    result = ir.Tuple((op.multiply(op.sigmoid(out), op.tanh(cell)), cell))
+    cell = op.add(op.multiply(op.sigmoid(take_in), op.tanh(new)), TupleGetItem(summed, 1))
+    result = Tuple((op.multiply(op.sigmoid(out), op.tanh(cell)), cell))
 
-    tree = ir.Var("tree", prelude.tree(value_type))
-    rose = ir.PatternConstructor(prelude.rose, (ir.PatternVar(value), ir.PatternVar(children)))
-    body = ir.Match(tree, (ir.Clause(rose, result),))
-    prelude.mod[state_of] = ir.Function((tree, *weights), body, states)
-    data = ir.Var("data", prelude.tree(value_type))
-    prelude.mod["main"] = ir.Function((data, *weights), ir.Call(state_of, (data, *weights)), states)
+    tree = Var("tree", prelude.tree(value_type))
+    rose = PatternConstructor(prelude.rose, (PatternVar(value), PatternVar(children)))
+    body = Match(tree, (Clause(rose, result),))
+    prelude.mod[state_of] = Function((tree, *weights), body, states)
+    data = Var("data", prelude.tree(value_type))
+    prelude.mod["main"] = Function((data, *weights), Call(state_of, (data, *weights)), states)
     return prelude.mod
 
 
