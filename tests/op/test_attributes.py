@@ -11,7 +11,7 @@ import pytest
 import relay
 from relay.errors import RelayError
 from relay.ir.attrs import Attrs, DictAttrs, attrs
-from relay.op.attributes import MISMATCH, DType, describe, fit, make, meanings
+from relay.op.attributes import MISMATCH, DType, describe, fit, make, meanings, with_attrs
 
 AXES = tuple[int, ...] | None
 MODE = Literal["clip", "wrap"]
@@ -122,3 +122,8 @@ def test_errors_name_operator_attribute_expectation_and_value() -> None:
 
 def test_meanings_come_from_the_docstrings() -> None:
     assert meanings(MoreAttrs) == {"axis": "the axis, on two lines", "mode": "what happens"}
+
+
+def test_functions_may_take_attributes_as_one_object() -> None:
+    found = with_attrs(MoreAttrs, lambda x, out, known: (x, out, known))
+    assert found(1, out=2, axis=3) == (1, 2, MoreAttrs(axis=3))

@@ -5,8 +5,9 @@ import inspect
 import pytest
 
 import relay
+from relay import op
 from relay.op.building.helper import helper
-from relay.op.nn.norm import BatchNormAttrs
+from relay.op.opdef import temporary_operators
 from relay.op.qnn.convert import QuantizeAttrs, quantize
 
 
@@ -27,8 +28,11 @@ def test_the_signature_has_the_order_that_was_asked_for():
         "axis",
         "out_dtype",
     ]
-    made = helper("nn.batch_norm", "", ("data",), BatchNormAttrs, without=("axis", "scale"))
-    assert list(inspect.signature(made).parameters) == ["data", "epsilon", "center"]
+    with temporary_operators():
+        made = helper(op.get("nn.dropout"), "", renamed={"data": "x"}, rate=0.25)
+        assert op.get("nn.dropout").helper is made
+    assert str(inspect.signature(made)) == "(x, rate=0.25)"
+    assert made(relay.var("a")).attrs.rate == 0.25
 
 
 def test_missing_arguments_are_named():
