@@ -1,11 +1,10 @@
-"""The runtime of native programs in this process, and the contexts its calls run in.
+"""The runtime of whole programs in this process, and the contexts of calls.
 
     context = ProgramContext(threads=2, stack=1 << 28)
     status = program_runtime().perform(request)       see `exchange.py`; releases the GIL
 
-The runtime is one library, loaded once; programs are linked against the functions in it. A context
-has the heap, the stack and the frames of one call at a time. It is made for the first call and used
-again, because its memory stays warm.
+The runtime is one library, loaded once, which programs are linked against. A context has the heap,
+the stack and the frames of one call at a time, and is reused, because its memory stays warm.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from relay.executors.cores import MOST_THREADS, default_threads
 from relay.immutable import frozen
 from relay.native import exchange, heap, layout, objects, python_values, stack
-from relay.native.runtime import portable, runtime
+from relay.native.notation import system_functions
+from relay.native.runtime import portable, runtime, thread_count
 from relay.native.watch import Signals
 from relay.target.llvm import abi
 from relay.target.llvm.jit import Library, load
@@ -41,22 +40,22 @@ _EXPORTS: Final = (
     *exchange.FUNCTIONS,
     *python_values.FUNCTIONS,
 )
-_OPT: Final = 3  # short functions go into one another
+_OPT: Final = 3  # with inlining
 
 
 def program_runtime_text(target: LLVMTarget) -> str:
-    """All of it in LLVM IR."""
+    """The LLVM IR of the runtime."""
     texts = heap.text(), objects.text(), stack.text(target), exchange.text(), python_values.text()
     return "".join(texts)
 
 
 def program_runtime_imports(target: LLVMTarget) -> frozenset[str]:
-    """The functions of the system that it calls."""
-    return heap.IMPORTS | stack.imports(target) | python_values.IMPORTS
+    """The system functions that it calls."""
+    return system_functions(program_runtime_text(target))
 
 
 def program_runtime_object(target: LLVMTarget) -> bytes:
-    """Its code for `target`, to load here or to link into a library."""
+    """The object file of the runtime for `target`."""
     from relay.target.llvm.compile import compile_module
 
     text = program_runtime_text(target)
@@ -71,7 +70,7 @@ class ProgramRuntime:
 
     @property
     def symbols(self) -> Mapping[str, int]:
-        """What programs are linked against."""
+        """The addresses that programs are linked against."""
         return {name: self.library.address(name) for name in objects.PROGRAM_IMPORTS}
 
     @cached_property
@@ -112,7 +111,7 @@ class ProgramRuntime:
         return self.function("relay_close_reading", None, 1)
 
     def function(self, name: str, result: type | None, pointers: int) -> Callable[..., Any]:
-        """A function of the runtime that takes so many pointers, or integers of 64 bits."""
+        """A function of the runtime with `pointers` arguments of 64 bits."""
         kind = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * pointers)
         return kind(self.library.address(name))
 
@@ -138,7 +137,7 @@ _process = _Process()
 
 
 def program_runtime(code: bytes | None = None) -> ProgramRuntime:
-    """The runtime of programs. The first call loads it from `code`, or compiles it first."""
+    """The runtime of programs. The first call loads it from `code`, or compiles it."""
     return _process.runtime or _process.get(code)
 
 
@@ -146,7 +145,7 @@ _TWO_BUFFERS: Final = struct.Struct("6q").unpack_from
 
 
 class _Memory:
-    """Memory that NumPy looks at."""
+    """Memory as an argument of `np.asarray`."""
 
     __slots__ = ("__array_interface__",)
 
@@ -156,17 +155,17 @@ class _Memory:
 
 
 def _view(address: int, size: int) -> np.ndarray:
-    """What lies there, in whole words, while it lies there."""
+    """The memory at an address, in whole words, without a copy."""
     return np.asarray(_Memory(address, size & -8)) if address else np.empty(0, np.uint8)
 
 
 class ConstantObjects:
-    """Tensors that live as long as this, as objects of native programs, in order."""
+    """Constants as tensor objects, which are valid as long as this."""
 
     __slots__ = ("_arrays", "_memory", "address")
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
-        self._arrays = list(arrays)  # dense, in order, and aligned as kernels expect
+        self._arrays = list(arrays)  # dense, row-major, and aligned as kernels expect
         sizes = [-(-(layout.TENSOR_DIMS + 8 * array.ndim) // 64) * 8 for array in arrays]
         head = -(-len(sizes) // 8) * 8
         self._memory = (ctypes.c_int64 * (head + sum(sizes) + 8))()
@@ -189,8 +188,8 @@ class ConstantObjects:
 
 
 class ProgramContext:
-    """Memory for one call at a time. `stack` and `memory` are limits, in bytes: of the stack, and
-    of the heap; 0 for the usual size, and for none."""
+    """Memory for one call at a time. `stack` and `memory` are limits of the stack and the heap in
+    bytes; 0 for the defaults."""
 
     def __init__(self, threads: int | None = None, *, stack: int = 0, memory: int = 0) -> None:
         self._words = (ctypes.c_int64 * (layout.PROGRAM_CONTEXT_SIZE // 8 + 8))()
@@ -198,10 +197,7 @@ class ProgramContext:
         self.address = (unaligned + 63) & -64
         self._first = (self.address - unaligned) // 8
         self._runtime = program_runtime()
-        wanted = default_threads() if threads is None else threads
-        if not 1 <= wanted <= MOST_THREADS:
-            raise ValueError(f"a call uses 1 to {MOST_THREADS} threads, not {wanted}")
-        runtime().prepare(self.address, wanted)
+        runtime().prepare(self.address, thread_count(threads))
         self[layout.STACK_SIZE] = stack
         self[layout.LIMIT] = memory
         self._signals = Signals()
@@ -209,7 +205,7 @@ class ProgramContext:
         self._watches = False
         self._constants: ConstantObjects | None = None
         self._export_at = 8 * self._first + layout.EXPORTED
-        self._exported_to = (0, 0, 0, 0)  # two buffers, as they were when they were looked at last
+        self._exported_to = (0, 0, 0, 0)  # address and capacity of two buffers at the last export
         self._export_words = _view(0, 0).view(np.int64)
         self._export_elements = _view(0, 0)
 
@@ -225,7 +221,7 @@ class ProgramContext:
 
     @property
     def constants(self) -> ConstantObjects | None:
-        """What programs load by number."""
+        """The constants of the program."""
         return self._constants
 
     @constants.setter
@@ -235,7 +231,7 @@ class ProgramContext:
             self[layout.CONSTANTS] = 0 if constants is None else constants.address
 
     def perform(self, request: int) -> int:
-        """Run a request, whose address is given; 0, or a status. Signals are handled meanwhile."""
+        """Run the request at an address: 0, or a status. Signals are handled meanwhile."""
         self.watch()
         status = self._runtime.perform(request)
         if (raised := self.raised(status)) is not None:
@@ -243,37 +239,37 @@ class ProgramContext:
         return status
 
     def watch(self) -> None:
-        """Before a request runs: whether signals are handled meanwhile."""
-        # Python handles signals in its main thread only; others need not wait for the interpreter
+        """Enable signal handling for the next request, in the main thread."""
+        # other threads need not wait for the interpreter
         main = get_ident() == self._main
         if main is not self._watches:
             self._watches = main
             self[layout.CALLBACK] = self._signals.function if main else 0
 
     def raised(self, status: int) -> BaseException | None:
-        """What the handler of a signal has raised, which ended a request with that status."""
+        """The exception of a signal handler, if it ended a request with that status."""
         return self._signals.raised(status)
 
-    # --- looking at it
+    # --- state
 
     @property
     def live(self) -> int:
-        """How many objects are alive: none between calls."""
+        """The number of live objects: 0 between calls."""
         return self[layout.MADE] - self[layout.FREED]
 
     @property
     def leaked(self) -> int:
-        """How many the last call left behind, if it ended well: none, or the program is wrong."""
+        """The number of objects that the last call leaked, if it succeeded."""
         return self[layout.LEAKED]
 
     @property
     def heap_bytes(self) -> int:
-        """How much memory the heap has from the system."""
+        """Bytes that the heap has from the system."""
         return self[layout.HEAP_BYTES]
 
     @property
     def site(self) -> int:
-        """Where the last call failed: a number of the program's table."""
+        """Where the last call failed: an index into the program's sites."""
         return self[layout.SITE]
 
     @property
@@ -283,13 +279,13 @@ class ProgramContext:
 
     @property
     def details(self) -> tuple[int, int, int]:
-        """What explains a failure."""
+        """Details of a failure."""
         first, second, third = (self[offset] for offset in abi.DETAILS)
         return first, second, third
 
     def export(self) -> tuple[np.ndarray, int, np.ndarray]:
-        """Memory that begins with the words of the last export, how many they are, and memory that
-        begins with the elements of small tensors: as they lie there until the next call."""
+        """The words of the last export, their number, and the elements of small tensors: views that
+        are valid until the next call."""
         words, capacity, used, elements, more, _ = _TWO_BUFFERS(self._words, self._export_at)
         if self._exported_to != (words, capacity, elements, more):
             self._exported_to = (words, capacity, elements, more)
@@ -298,9 +294,9 @@ class ProgramContext:
         return self._export_words, used >> 3, self._export_elements
 
     def close(self) -> None:
-        """Give all memory back to the system. The context can be used again."""
+        """Return all memory to the system. The context can be used again."""
         self._runtime.close(self.address)
 
     def __del__(self) -> None:
-        if hasattr(self, "_main"):  # else it was never complete
+        if hasattr(self, "_main"):  # else `__init__` failed
             self.close()

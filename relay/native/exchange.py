@@ -1,4 +1,4 @@
-"""Values cross the border of a native program as words, as LLVM IR.
+"""Arguments and results of native programs as words, in LLVM IR.
 
     i32  relay_import(ptr context, ptr buffer, i64 count, ptr table)
     i32  relay_export(ptr context, ptr words, ptr positions, i64 count)
@@ -8,41 +8,38 @@
 
 **In.** The buffer is an array of i64, one entry after the other, in any order:
 
-    TENSOR + 256 * index      rank  address  bytes  dims…     memory that outlives the call
+    TENSOR + 256 * index      rank  address  bytes  dims…     of memory that outlives the call
     DATA + 256 * index        tag  objects  words  word…
     REFERENCE + 256 * index   objects  words  word…
 
 The indices are 0 to `count` - 1. An object word in it is odd, as everywhere, or `2 * index` of an
-entry. The address of each object is stored in the table, at its index. It is held by the words that
-name it: one that none names is never freed by counting.
+entry. The table receives the address of each object. Only the words of the buffer count as
+references.
 
-**Out.** The words at the given positions of an array are exported with all they lead to, every
-object once. They are written to the buffer `EXPORTED` of the context:
+**Out.** The words at the given positions of an array are exported with everything reachable from
+them, every object once, to the buffer `EXPORTED` of the context:
 
     count words, for the positions
     TENSOR      rank  address  bytes  owner  dims…
     DATA        tag  objects  words  word…
     CHAIN       tag  objects  words  count  end  word…
     REFERENCE   objects  words  address  word…
-    CLOSURE                                         which have no meaning elsewhere
+    CLOSURE                                         without contents
 
-Objects are counted from 0; children come first, except those of cells, and in chains. A chain is
-data of one form of which each leads to the next by its last object word: the cells of a list. So
-many of them are one entry, and counted one after the other from the first on. Their words are there
-without those that lead to the next; `end` is the one of the last. `owner` says whose the
-memory is: INLINE, then the elements were copied, and the address is an offset into the buffer
-`ELEMENTS`; EXTERNAL, they are still where they were; otherwise the memory is the receiver's from
-now on, who gives it to `relay_free_block` in the end. What was exported can only be released
-afterwards.
+Objects are numbered from 0; children come first, except those of cells, and in chains. A chain is
+a linked list: `count` data objects of one constructor, each of which refers to the next by its last
+object word. It is one entry, with the words of all objects without these links; `end` is the last
+link. `owner` is INLINE where the elements were copied, and the address is an offset into the buffer
+`ELEMENTS`; EXTERNAL where they are still in place; otherwise the receiver owns the memory, and
+passes `owner` to `relay_free_block`. Exported objects can only be released afterwards.
 
 **A whole call** is a request of ten words:
 
     context  function  buffer  count  words  results  imported  imports  exported  exports
 
-`words` is the address of an array with places for results, followed by arguments and what else
-there is. At the positions `imported[0 … imports)`, i32, are object words of the import, which are
-replaced; `exported` are the positions of what is exported. The function takes its arguments and
-gives its results there; what is at other positions is held until the export.
+`words` is the address of an array of results, arguments, and other words that are kept alive until
+the export. The words at the positions `imported[0 … imports)`, i32, are object words of the import;
+those at the positions `exported` are exported.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ FUNCTIONS: Final = ("relay_import", "relay_export", "relay_perform", "relay_end"
 
 
 def text() -> str:
-    """The functions above."""
+    """All functions."""
     names = layout.numbers(
         chain=export.CHAIN,
         mark=export.MARK,
@@ -71,14 +68,14 @@ _BUFFERS: Final = """
 declare ptr @realloc(ptr, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-; `bytes` more of a buffer, or null.
+; Append `bytes` to a buffer: their address, or null.
 define internal ptr @relay_room(ptr %buffer, i64 %bytes) nounwind {
 entry:
   %memory = load ptr, ptr %buffer
   %capacity = load i64, ptr %buffer[8]
   %used = load i64, ptr %buffer[16]
   %after = add i64 %used, %bytes
-  br ult i64 %after, %capacity, label %take, label %grow ; so that there is memory even for no bytes
+  br ult i64 %after, %capacity, label %take, label %grow ; never null for 0 bytes
 grow:
   %twice = shl i64 %after, 1
   %wanted = call i64 @llvm.umax.i64(i64 %twice, i64 4096)
@@ -120,7 +117,7 @@ define internal void @relay_drop_buffer(ptr %buffer) nounwind {
 """
 
 _IMPORT: Final = """
-; The object a word of the buffer means, held once more.
+; The object of a word of the buffer, retained.
 define internal i64 @relay_resolve(i64 %word, ptr %table) alwaysinline nounwind {
 entry:
   %odd = trunc i64 %word to i1
@@ -141,7 +138,7 @@ define i32 @relay_import(ptr %context, ptr %buffer, i64 %count, ptr %table) noun
 entry:
   br ne i64 %count, 0, label %make, label %done
 
-; first all objects, with the words as they are
+; first allocate all objects, with unresolved words
 make:
   %i = phi i64 [ 0, %entry ], [ %i.next, %made ]
   %at = phi ptr [ %buffer, %entry ], [ %at.next, %made ]
@@ -211,7 +208,7 @@ made:
   %i.next = add i64 %i, 1
   br ult i64 %i.next, %count, label %make, label %connect
 
-; then what their words mean
+; then resolve their words
 connect:
   %c = phi i64 [ 0, %made ], [ %c.next, %connected ]
   %current = load ptr, ptr %table[ptr %c]
@@ -242,7 +239,7 @@ connected:
   br ult i64 %c.next, %count, label %connect, label %done
 done:
   ret i32 0
-fail:                                    ; cells hold what is no object yet
+fail:                                    ; the words of cells are not resolved yet
   store ptr null, ptr %context[$references]
   ret i32 $out_of_memory
 }
@@ -262,7 +259,7 @@ entry:
   %exported = load ptr, ptr %request[i64 8]
   %exports = load i64, ptr %request[i64 9]
   store i64 0, ptr %context[$leaked]
-  store i64 -1, ptr %context[$site]             ; not in the program
+  store i64 -1, ptr %context[$site]             ; outside the program
 
   %work = getelementptr i8, ptr %context, i64 $work
   call void @relay_empty(ptr %work)
@@ -313,7 +310,7 @@ failed:
   ret i32 %status
 }
 
-; After a call: nothing of it stays.
+; Free what a call has left.
 define void @relay_end(ptr %context) nounwind {
 entry:
   call void @relay_free_cells(ptr %context)
@@ -330,7 +327,7 @@ done:
   ret void
 }
 
-; The end of a context: all its memory goes back to the system.
+; Return all memory of a context to the system.
 define void @relay_close(ptr %context) nounwind {
   call void @relay_close_heap(ptr %context)
   call void @relay_close_stack(ptr %context)

@@ -1,19 +1,18 @@
-"""How results leave a native program, as LLVM IR: `relay_export` of `exchange.py`.
+"""Export of the results of a native program, in LLVM IR: `relay_export` of `exchange.py`.
 
-Every object is written once. While that goes on its kind is marked, and its number stands where the
-object has room; what has the same form and leads on by its last object word, the cells of a list
-say, is one entry.
+Every object is written once: it is marked in its kind, and its index replaces one of its fields.
+Linked lists become one entry, a chain.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-CHAIN: Final = 4  # besides the kinds of objects
-MARK: Final = 16  # in the kind of an object that was exported; its index is where it has room
+CHAIN: Final = 4  # in addition to the kinds of objects
+MARK: Final = 16  # added to the kind of an exported object
 
 TEXT: Final = """
-; What an exported word is outside: the object must have been exported, or be a number.
+; The exported form of a word: a number, or twice the index of an exported object.
 define internal i64 @relay_word_outside(i64 %word) nounwind {
 entry:
   %odd = trunc i64 %word to i1
@@ -37,7 +36,7 @@ done:
   ret i64 %twice
 }
 
-; A constant has no place for a mark: something that stands for it, in memory of this call.
+; A copy of a constant, or of a closure: constants cannot be marked.
 define internal ptr @relay_stand_in(ptr %context, ptr %tensor) nounwind {
 entry:
   %kind = load i32, ptr %tensor[$kind]
@@ -54,7 +53,7 @@ fill:
   %from = getelementptr i8, ptr %tensor, i64 $tensor_data
   %to = getelementptr i8, ptr %header, i64 $tensor_data
   %dims = shl i64 %rank, 3
-  %bytes = add i64 %dims, 24             ; data, owner and bytes lie before the dims
+  %bytes = add i64 %dims, 24             ; data, owner and bytes precede the dims
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %to, ptr align 8 %from, i64 %bytes, i1 false)
   store i64 $external, ptr %header[$tensor_owner]
   br label %done
@@ -84,11 +83,11 @@ write:
   %data = load ptr, ptr %tensor[$tensor_data]
   %owner = load i64, ptr %tensor[$tensor_owner]
   %few = icmp ule i64 %bytes, $small
-  %apart = icmp ne i64 %owner, $block    ; the mark below takes the place of a block's address
+  %apart = icmp ne i64 %owner, $block    ; the index below overwrites the address of a block
   %small = and i1 %few, %apart
   br i1 %small, label %copy, label %whose
 
-copy:                                    ; on multiples of 64 bytes
+copy:                                    ; at multiples of 64 bytes
   %bytes.beyond = add i64 %bytes, 63
   %bytes.rounded = and i64 %bytes.beyond, -64
   %elements = getelementptr i8, ptr %context, i64 $elements
@@ -108,7 +107,7 @@ whose:
   %root = select i1 %viewed, ptr %owner.tensor, ptr %tensor
   %root.owner = load i64, ptr %root[$tensor_owner]
   br eq i64 %root.owner, $block, label %take, label %leave
-take:                                    ; once; others who have it copy it
+take:                                    ; once; other views copy it
   %root.data = load ptr, ptr %root[$tensor_data]
   %base = call ptr @relay_take_block(ptr %context, ptr %root.data)
   store i64 $external, ptr %root[$tensor_owner]
@@ -126,7 +125,7 @@ fail:
   ret i1 false
 }
 
-; Write the entry of data whose parts are exported, or of a cell, whose parts come later.
+; Write the entry of data whose fields are exported, or of a cell, whose contents come later.
 define internal i1 @relay_export_words(ptr %context, ptr %object, i64 %index) nounwind {
 entry:
   %kind = load i32, ptr %object[$kind]
@@ -197,7 +196,7 @@ done:
   ret void
 }
 
-; Whether a word leads to data of the form two words of another object say, not exported yet.
+; Whether a word refers to unexported data of the given kind, tag and sizes.
 define internal i1 @relay_goes_on(i64 %word, i64 %kind.tag, i64 %sizes) alwaysinline nounwind {
 entry:
   %odd = trunc i64 %word to i1
@@ -214,8 +213,8 @@ no:
   ret i1 false
 }
 
-; Write the entry of data whose parts are exported, with the chain it begins. How many objects that
-; are; 0 without memory.
+; Write the entry of data whose fields are exported, or of the chain it begins. Returns the number
+; of objects, or 0 without memory.
 define internal i64 @relay_export_data(ptr %context, ptr %head, i64 %index) nounwind {
 entry:
   %kind.tag = load i64, ptr %head[$kind]
@@ -224,7 +223,7 @@ entry:
   %words = lshr i64 %sizes, 32
   br ne i64 %objects, 0, label %look, label %single
 look:
-  %before = sub i64 %objects, 1          ; object words before the one that leads on
+  %before = sub i64 %objects, 1          ; object words before the link
   %after = sub i64 %words, %objects
   %link.words = getelementptr i8, ptr %head, i64 $data_words
   %link = load i64, ptr %link.words[i64 %before]
@@ -283,11 +282,10 @@ fail:
   ret i64 0
 }
 
-; Export what `count` words lead to, children first. `number` is that of the next object.
+; Export everything reachable from `count` words, children first. `number` is the next index.
 ;
-; The work to do is pairs (first word, words left), a stack of the buffer `WORK`. When none is left
-; of a pair, the object those words belong to, which is the third of it, is written. A chain is one
-; pair, that moves from object to object.
+; The buffer `WORK` is a stack of (next word, words left, object they belong to). When no words are
+; left, the object is written. A chain is one item, which moves from object to object.
 define internal i1 @relay_export_all(ptr %context, ptr %first, i64 %count, ptr %number) nounwind {
 entry:
   %work = getelementptr i8, ptr %context, i64 $work
@@ -424,7 +422,7 @@ root.done:
   %r.next = add i64 %r, 1
   br label %root
 
-cells.begin:                             ; more may be found on the way
+cells.begin:                             ; their contents may refer to further cells
   br label %cell.look
 cell.look:
   %c = phi i64 [ 0, %cells.begin ], [ %c.next, %cell.done ]

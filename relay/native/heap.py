@@ -1,16 +1,15 @@
-"""The memory of a call's objects, as LLVM IR.
+"""The allocator of programs, in LLVM IR.
 
-Small pieces, up to 4 kB, have sizes that are multiples of 64 bytes. The free ones of a size form a
-list in the context, so taking and giving back one are a few instructions (`relay_obtain`,
-`relay_give`), which are part of the code that uses them. An empty list is filled from a slab.
+Small pieces, up to 4 kB, have sizes that are multiples of 64 bytes and a free list per size in the
+context, so that allocating and freeing one is a few inlined instructions (`relay_obtain`,
+`relay_give`). An empty free list is filled from a slab.
 
-Larger ones are blocks of their own. Their sizes come four to a power of two, and free ones wait in
-a list for the next of that size; only very large ones go back to the system at once. All blocks,
-taken or free, are linked, and so are all slabs: when a call has failed, what it held is found
-without looking at it (`relay_reset`).
+Larger pieces are blocks, of four size classes per power of two with a free list each; very large
+ones are returned to the system at once. All blocks and all slabs are linked, so that `relay_reset`
+frees everything after a failed call without visiting objects.
 
-A heap belongs to one context, which belongs to one call at a time: nothing here is atomic. Memory
-is the system's `malloc`, so whoever is given a block for good can `free` it, in any thread.
+A heap belongs to one context, and a context to one call at a time: nothing here is atomic. Memory
+is from `malloc`, so the owner of an exported block can `free` it in any thread.
 """
 
 from __future__ import annotations
@@ -20,16 +19,13 @@ from typing import Final
 from relay.native import layout
 from relay.native.notation import assemble
 
-SMALL: Final = 64 * (layout.SMALL_CLASSES - 1)  # bytes; what is larger is a block
-SLAB: Final = 1 << 16  # bytes of the first slab; every next one is twice as large, up to
+SMALL: Final = 64 * (layout.SMALL_CLASSES - 1)  # bytes; larger pieces are blocks
+SLAB: Final = 1 << 16  # bytes of the first slab; each next one is twice as large, up to
 LARGEST_SLAB: Final = 1 << 20
-CARVED: Final = 4096  # so much of a slab is cut into pieces at a time
-UNCACHED: Final = 1 << 25  # blocks of this many bytes go back to the system at once
+CARVED: Final = 4096  # bytes of a slab that are cut into pieces at a time
+UNCACHED: Final = 1 << 25  # bytes; larger blocks are returned to the system at once
 LARGEST: Final = 1 << 40
-# Between calls a heap keeps its memory for the next one, unless it is more than this.
-KEPT: Final = 1 << 26
-
-IMPORTS: Final = frozenset({"malloc", "realloc", "free"})
+KEPT: Final = 1 << 26  # bytes that a heap keeps between calls
 
 
 def block_class(size: int) -> int:
@@ -40,12 +36,12 @@ def block_class(size: int) -> int:
 
 
 def fast_text() -> str:
-    """What is inlined; calls `relay_carve`."""
+    """The inlined functions; they call `relay_carve`."""
     return assemble(_FAST, layout.numbers())
 
 
 def text() -> str:
-    """The rest."""
+    """The other functions."""
     names = layout.numbers(
         small=SMALL,
         half_slab=SLAB // 2,
@@ -60,7 +56,7 @@ def text() -> str:
 
 
 _FAST: Final = """
-; 64 * class bytes, or null; one object more is alive
+; Allocate 64 * class bytes, or null; counts an object.
 define internal ptr @relay_obtain(ptr %context, i64 %class) alwaysinline nounwind {
 entry:
   %lists = getelementptr i8, ptr %context, i64 $small_lists
@@ -105,9 +101,9 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
-; --- from the system
+; --- memory of the system
 
-; Memory, or null. Free blocks are given back before there is none.
+; Allocate, or null; frees cached blocks and tries again before it fails.
 define internal ptr @relay_reserve(ptr %context, i64 %bytes) noinline cold nounwind {
 entry:
   %limit = load i64, ptr %context[$limit]
@@ -167,7 +163,7 @@ fail:
 
 ; --- slabs
 
-; Go on to the next slab; false when there is no memory.
+; Make the next slab current; false when there is no memory.
 define internal i1 @relay_slab(ptr %context) noinline cold nounwind {
 entry:
   %current = load ptr, ptr %context[$slab]
@@ -208,7 +204,7 @@ define internal void @relay_begin_slab(ptr %context, ptr %slab) nounwind {
   ret void
 }
 
-; A piece of this class, or null; others of it are put into its list.
+; Allocate a piece of this class, or null; fills the free list of the class.
 define ptr @relay_carve(ptr %context, i64 %class) noinline cold nounwind {
 entry:
   %size = shl i64 %class, 6
@@ -231,7 +227,7 @@ cut:
   store ptr %rest, ptr %context[$carve]
   %lists = getelementptr i8, ptr %context, i64 $small_lists
   br label %loop
-loop:                                    ; the last comes first, so that the list goes upwards
+loop:                                    ; from the last piece, so that the list ascends
   %i = phi i64 [ %count, %cut ], [ %i.less, %put ]
   %next = phi ptr [ null, %cut ], [ %piece, %put ]
   %i.less = sub i64 %i, 1
@@ -250,7 +246,7 @@ fail:
 
 ; --- blocks
 
-; `bytes` or more, or null.
+; Allocate a block of at least `bytes`, or null.
 define ptr @relay_new_block(ptr %context, i64 %bytes) noinline nounwind {
 entry:
   br ugt i64 %bytes, $largest, label %fail, label %find
@@ -294,7 +290,7 @@ fail:
   ret ptr null
 }
 
-; Whoever calls this keeps its registers: most calls of `relay_free` never come here.
+; Preserves registers: most calls of `relay_free` do not get here.
 define internal preserve_mostcc void @relay_drop_block(ptr %context, ptr %memory)
     noinline nounwind {
   call void @relay_drop_chunk(ptr %context, ptr %memory[-$chunk_header])
@@ -334,7 +330,7 @@ done:
   ret void
 }
 
-; A block that is nobody's but the caller's from now on: what to `free` when it is no longer wanted.
+; Remove a block from the heap; the caller owns it, and passes the result to `free`.
 define internal ptr @relay_take_block(ptr %context, ptr %memory) nounwind {
   %chunk = getelementptr i8, ptr %memory, i64 -$chunk_header
   call void @relay_unlink_block(ptr %context, ptr %chunk)
@@ -351,9 +347,9 @@ define void @relay_free_block(ptr %base) nounwind {
   ret void
 }
 
-; --- everything at once
+; --- the whole heap
 
-; Give free blocks back to the system.
+; Return free blocks to the system.
 define internal void @relay_trim(ptr %context) noinline cold nounwind {
 entry:
   %lists = getelementptr i8, ptr %context, i64 $block_lists
@@ -378,7 +374,7 @@ done:
   ret void
 }
 
-; Whatever there is, is free.
+; Free all objects.
 define void @relay_reset(ptr %context) noinline cold nounwind {
 entry:
   store i64 0, ptr %context[$made]
@@ -405,7 +401,7 @@ done:
   ret void
 }
 
-; Nothing is alive: give back what is more than the next call is likely to want.
+; Without live objects: return memory beyond `KEPT` to the system.
 define internal void @relay_shrink(ptr %context) nounwind {
 entry:
   %taken = load i64, ptr %context[$heap_bytes]
@@ -419,7 +415,7 @@ done:
   ret void
 }
 
-; All slabs but the first go.
+; Return all slabs but the first to the system.
 define internal void @relay_drop_slabs(ptr %context) noinline cold nounwind {
 entry:
   %first = load ptr, ptr %context[$slabs]
@@ -439,7 +435,7 @@ done:
   ret void
 }
 
-; The heap is gone.
+; Return all memory to the system.
 define internal void @relay_close_heap(ptr %context) noinline cold nounwind {
 entry:
   call void @relay_reset(ptr %context)

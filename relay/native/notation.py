@@ -19,6 +19,7 @@ from typing import Final
 _INSTRUCTION: Final = re.compile(r"^  \S.*(?:\n    .*)*", re.MULTILINE)
 _OPERAND: Final = re.compile(r"ptr ([%@][\w.]+)\[(?:(\w+) )?([^\]]+)\]")
 _BRANCH: Final = re.compile(r"  br (?!i1 )(\w+ \w+ \S+, \S+), (label .+)")
+_SYSTEM: Final = re.compile(r"^declare .*@((?!llvm\.|relay_)\w+)\(", re.MULTILINE)
 
 
 def assemble(text: str, names: Mapping[str, object]) -> str:
@@ -43,3 +44,8 @@ def assemble(text: str, names: Mapping[str, object]) -> str:
         return "\n".join([*lines, code])
 
     return _INSTRUCTION.sub(expand, Template(text).substitute(names))
+
+
+def system_functions(text: str) -> frozenset[str]:
+    """The functions that the code declares and neither LLVM nor the runtime defines."""
+    return frozenset(_SYSTEM.findall(text))

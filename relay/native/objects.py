@@ -1,4 +1,4 @@
-"""The objects of native programs, as LLVM IR: made, held, freed. `layout.py` says what they are.
+"""Reference-counted objects of native programs (`layout.py`), in LLVM IR.
 
     ptr  relay_new_tensor(ptr context, i64 rank, i64 bytes)
     ptr  relay_new_object(ptr context, i32 kind, i32 detail, i32 objects, i32 words)
@@ -8,19 +8,17 @@
     void relay_free(ptr context, ptr object)
     i32  relay_tick(ptr context)         ptr relay_frame(ptr context, i64 bytes)
 
-What is new is held once, by whoever made it, and is null when there is no memory. Dims and words
-are not filled in. The elements of a tensor lie at `data`, aligned to 64 bytes. A view has the
-elements, and the number of bytes, of the tensor it is made of; it holds the tensor that has them,
-never another view.
+New objects have one reference, the caller's; null when there is no memory. Dims and words are not
+filled in. The elements of a tensor are at `data`, aligned to 64 bytes. A view shares the elements
+of a tensor, and has a reference to the tensor that owns them, never to another view.
 
-An object word may be a number, a constant or an object; `_object` are for words that are known not
-to be numbers. What nobody holds any longer is freed with all that only it held, without recursion:
-objects that wait to be freed are linked through their counts. Who knows
-the size of an object and has taken its words over gives its memory back itself (`relay_give`).
+An object word may be a number, a constant or an object; the `_object` functions are for words that
+are never numbers. Freeing an object does not recurse: objects to be freed are linked through their
+counts. Code that knows the size of an object, and has moved its words out, frees it with
+`relay_give`.
 
-`inline_text` is for the module that uses all this: LLVM puts the short functions where they are
-called, and with numbers known, most of their instructions go away. It also declares the other
-functions of the runtime. `text` is their home, and exports the short ones as well.
+`inline_text` is for the module of a program: it defines the short functions, which LLVM inlines and
+simplifies, and declares the others. `text` defines and exports all of them.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from typing import Final
 from relay.native import heap, layout
 from relay.native.notation import assemble
 
-# To a program these are known by name; whoever loads it gives their addresses.
+# Symbols of the runtime that programs refer to; the loader provides the addresses.
 PROGRAM_IMPORTS: Final = (
     "relay_carve",
     "relay_new_large",
@@ -43,12 +41,12 @@ PROGRAM_IMPORTS: Final = (
 
 
 def inline_text() -> str:
-    """Definitions and declarations to put into the text of a program."""
+    """Definitions and declarations for the module of a program."""
     return _DECLARATIONS + heap.fast_text() + _fast("internal ")
 
 
 def text() -> str:
-    """The objects themselves."""
+    """All functions."""
     return heap.fast_text() + _fast("") + assemble(_OBJECTS, layout.numbers())
 
 
@@ -67,7 +65,7 @@ declare ptr @relay_frame_more(ptr, i64) cold nounwind
 """
 
 _FAST: Final = """
-; --- made
+; --- allocation
 
 define ${linkage}ptr @relay_new_tensor(ptr %context, i64 %rank, i64 %bytes)
     alwaysinline nounwind {
@@ -104,7 +102,7 @@ fail:
 define ${linkage}ptr @relay_new_object(ptr %context, i32 %kind, i32 %detail, i32 %objects,
                                        i32 %words) alwaysinline nounwind {
 entry:
-  ; data have 24 bytes before their words, closures 32, cells 40: 16 and 8 times the kind
+  ; header of data: 24 bytes, of closures 32, of cells 40: 16 and 8 times the kind
   %kind.wide = zext i32 %kind to i64
   %words.wide = zext i32 %words to i64
   %places = add i64 %kind.wide, %words.wide
@@ -142,7 +140,7 @@ done:
   ret ptr %object
 }
 
-; --- held
+; --- reference counts
 
 define ${linkage}void @relay_retain(ptr %word) alwaysinline nounwind {
 entry:
@@ -197,9 +195,9 @@ done:
   ret void
 }
 
-; --- time and frames
+; --- polling and frames
 
-; A call or a turn of a loop; not 0 when the run must end.
+; Count down at a call or loop iteration; nonzero when the run must end.
 define ${linkage}i32 @relay_tick(ptr %context) alwaysinline nounwind {
 entry:
   %countdown = load i64, ptr %context[$countdown]
@@ -213,7 +211,7 @@ go.on:
   ret i32 0
 }
 
-; Memory that ends when the frame is set back, aligned; null when there is none.
+; Allocate aligned memory until the frame is reset, or null.
 define ${linkage}ptr @relay_frame(ptr %context, i64 %bytes) alwaysinline nounwind {
 entry:
   %frame = load ptr, ptr %context[$frame]
@@ -234,9 +232,9 @@ more:
 """
 
 _OBJECTS: Final = """
-; --- made, the rare ways
+; --- allocation, rare cases
 
-; An object too large for a slab.
+; Allocate an object that is too large for a slab.
 define ptr @relay_new_large(ptr %context, i64 %bytes) noinline cold nounwind {
 entry:
   %object = call ptr @relay_new_block(ptr %context, i64 %bytes)
@@ -271,7 +269,7 @@ define internal i64 @relay_header_class(i64 %rank) alwaysinline nounwind {
   ret i64 %class
 }
 
-; A tensor whose elements lie in a block.
+; Allocate a tensor whose elements are in a block.
 define ptr @relay_new_large_tensor(ptr %context, i64 %rank, i64 %bytes) noinline nounwind {
 entry:
   %data = call ptr @relay_new_block(ptr %context, i64 %bytes)
@@ -311,9 +309,9 @@ fail:
   ret ptr null
 }
 
-; --- freed
+; --- freeing
 
-; One less holds a word; what nobody holds is put before `pending`, through its count.
+; Release a word; an object without references is prepended to the list `pending`.
 define internal ptr @relay_let_go(ptr %word, ptr %pending) alwaysinline nounwind {
 entry:
   %number = ptrtoint ptr %word to i64
@@ -345,7 +343,7 @@ next:
                      [ %pending.tensor, %give.tensor ], [ %pending.large, %give.large ]
   %waiting = load ptr, ptr %current
   %kind.mark = load i32, ptr %current[$kind]
-  %kind = and i32 %kind.mark, 15         ; an export marks what it has seen
+  %kind = and i32 %kind.mark, 15         ; an export marks visited objects
   br eq i32 %kind, $tensor, label %a.tensor, label %words
 
 words:
@@ -427,7 +425,7 @@ done:
 
 ; --- cells
 
-; Take a cell out of the list. One that is out already is its own predecessor.
+; Remove a cell from the list. A removed cell is its own predecessor.
 define internal preserve_mostcc void @relay_unlink_cell(ptr %context, ptr %cell)
     noinline nounwind {
 entry:
@@ -449,7 +447,7 @@ done:
   ret void
 }
 
-; Empty all cells, so that those that hold one another go, and what they hold.
+; Empty all cells, which frees cycles.
 define internal void @relay_free_cells(ptr %context) nounwind {
 entry:
   br label %next

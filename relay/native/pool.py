@@ -37,9 +37,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from relay.executors.cores import MOST_THREADS
-from relay.native.notation import assemble
+from relay.native.notation import assemble, system_functions
 from relay.target.llvm import abi
-from relay.target.llvm.abi import THREADS
 from relay.target.llvm.target import LLVMTarget
 
 Parking = Literal["futex", "condition", "serial"]
@@ -62,21 +61,23 @@ _STOP: Final = _PARTICIPANTS  # as a number of threads: end
 
 # Offsets into the pool. What the caller writes, what threads write back and what is hardly ever
 # written lie on pairs of cache lines of their own, because processors fetch lines in pairs.
-_LOCK: Final = 0
-_STARTED: Final = 8
-_INITIALISED: Final = 16
-_WORD: Final = 128
-_BODY: Final = 136
-_CLOSURE: Final = 144
-_CONTEXT: Final = 152
-_EXTENT: Final = 160
-_PENDING: Final = 256
-_ASLEEP: Final = 384  # a bit for every worker
-_MUTEX: Final = 512
-_CONDITION: Final = 640
-_WORKERS: Final = 768  # per worker: its claim, the word when it was started, its handle
+_FIELDS: Final = {
+    "lock": 0,
+    "started": 8,
+    "initialized": 16,
+    "word": 128,
+    "body": 136,
+    "closure": 144,
+    "context": 152,
+    "extent": 160,
+    "pending": 256,
+    "asleep": 384,  # a bit for every worker
+    "mutex": 512,
+    "condition": 640,
+    "workers": 768,  # per worker: its claim, the word when it was started, its handle
+}
 _WORKER_SIZE: Final = 64
-_SIZE: Final = _WORKERS + _WORKER_SIZE * MOST_THREADS
+_SIZE: Final = _FIELDS["workers"] + _WORKER_SIZE * MOST_THREADS
 
 
 def parking(target: LLVMTarget) -> Parking:
@@ -92,69 +93,27 @@ def text(target: LLVMTarget, how: Parking | None = None) -> str:
     if how == "serial":
         return assemble(_SERIAL, {})
     sleeping = _FUTEX if how == "futex" else _CONDITION_VARIABLE
-    parts = (_DECLARATIONS, _PIECES, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
+    parts = (CLOCK, _DECLARATIONS, _PIECES, _PARALLEL, _WORKER, _GROW, _STOPPING, sleeping)
     return assemble("".join(parts), _names(target))
 
 
 def imports(target: LLVMTarget, how: Parking | None = None) -> frozenset[str]:
-    """The functions of the system that the code calls."""
-    how = how or parking(target)
-    if how == "serial":
-        return frozenset()
-    return _THREADS | (frozenset({"syscall"}) if how == "futex" else _CONDITIONS)
-
-
-_THREADS: Final = frozenset(
-    {
-        "pthread_create",
-        "pthread_join",
-        "pthread_self",
-        "pthread_sigmask",
-        "sigfillset",
-        "sigdelset",
-        "sched_yield",
-        "clock_gettime",
-    }
-)
-_CONDITIONS: Final = frozenset(
-    {
-        "pthread_mutex_init",
-        "pthread_mutex_lock",
-        "pthread_mutex_unlock",
-        "pthread_cond_init",
-        "pthread_cond_wait",
-        "pthread_cond_broadcast",
-    }
-)
+    """The system functions that the code calls."""
+    return system_functions(text(target, how))
 
 
 def _names(target: LLVMTarget) -> dict[str, object]:
-    """What the templates leave open: fields of the pool, numbers of the system."""
+    """The names in the code: fields of the pool, numbers of the system."""
     x86 = target.arch == "x86_64"
     linux = target.system == "linux"
-    fields = {
-        "lock": _LOCK,
-        "started": _STARTED,
-        "initialised": _INITIALISED,
-        "word": _WORD,
-        "body": _BODY,
-        "closure": _CLOSURE,
-        "context": _CONTEXT,
-        "extent": _EXTENT,
-        "pending": _PENDING,
-        "asleep": _ASLEEP,
-        "mutex": _MUTEX,
-        "condition": _CONDITION,
-        "workers": _WORKERS,
-    }
     # `isb` stops an ARM core about as long as `pause` stops an x86 one; its `yield` does nothing
     relax = "@llvm.x86.sse2.pause()" if x86 else "@llvm.aarch64.isb(i32 15)"
     return {
-        **{k: f"getelementptr (i8, ptr @relay_pool, i64 {v})" for k, v in fields.items()},
+        **{k: f"getelementptr (i8, ptr @relay_pool, i64 {v})" for k, v in _FIELDS.items()},
         "size": _SIZE,
         "asleep_words": MOST_THREADS // 64,
         "most": MOST_THREADS,
-        "threads_offset": THREADS,
+        "threads_offset": abi.THREADS,
         "participants": _PARTICIPANTS,
         "epoch": _PARTICIPANTS + 1,
         "stop": _STOP,
@@ -216,16 +175,7 @@ define void @relay_look(ptr %context) nounwind {
 }
 """
 
-_DECLARATIONS: Final = """\
-@relay_pool = internal global [$size x i8] zeroinitializer, align 128
-
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(i64, ptr)
-declare i64 @pthread_self()
-declare i32 @pthread_sigmask(i32, ptr, ptr)
-declare i32 @sigfillset(ptr)
-declare i32 @sigdelset(ptr, i32)
-declare i32 @sched_yield()
+CLOCK: Final = """
 declare i32 @clock_gettime(i32, ptr)
 
 define internal i64 @relay_now() nounwind {
@@ -237,6 +187,18 @@ define internal i64 @relay_now() nounwind {
   %now = add i64 %scaled, %nanoseconds
   ret i64 %now
 }
+"""
+
+_DECLARATIONS: Final = """\
+@relay_pool = internal global [$size x i8] zeroinitializer, align 128
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_join(i64, ptr)
+declare i64 @pthread_self()
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sigfillset(ptr)
+declare i32 @sigdelset(ptr, i32)
+declare i32 @sched_yield()
 
 define internal i64 @relay_next_word(i64 %count) alwaysinline nounwind {
   %word = load atomic i64, ptr $word monotonic, align 8
@@ -637,7 +599,7 @@ done:
 ; After a fork no thread of the pool exists in the new process.
 define void @relay_pool_reset() nounwind {
   store i64 0, ptr $started
-  store i64 0, ptr $initialised
+  store i64 0, ptr $initialized
   store atomic i64 0, ptr $pending monotonic, align 8
   store [$asleep_words x i64] zeroinitializer, ptr $asleep
   store atomic i32 0, ptr $lock release, align 4
@@ -686,12 +648,12 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 
 define internal void @relay_prepare() nounwind {
-  %before = load i64, ptr $initialised
+  %before = load i64, ptr $initialized
   br ne i64 %before, 0, label %done, label %first
 first:
   %mutex = call i32 @pthread_mutex_init(ptr $mutex, ptr null)
   %condition = call i32 @pthread_cond_init(ptr $condition, ptr null)
-  store i64 1, ptr $initialised
+  store i64 1, ptr $initialized
   br label %done
 done:
   ret void

@@ -1,11 +1,11 @@
-"""Tuples, lists and data of Python's: blocks of the walk over values (`python_walk.py`)."""
+"""Reads Python tuples, lists and data: basic blocks of `relay_read` (`python_walk.py`)."""
 
 from __future__ import annotations
 
 from typing import Final
 
 BLOCKS: Final = """
-; --- tuples: what they hold they hold for as long as they are held themselves
+; --- tuples: their items are alive as long as they are
 
 a.tuple:
   br eq ptr %type, %tuple.type, label %tuple.measure, label %give.up
@@ -114,7 +114,7 @@ field.lost:
   call void %drop(ptr %field)
   br label %give.up
 
-; --- lists: one entry after the other, each of them the rest of the one before
+; --- lists: consecutive entries, each the tail of the one before
 
 a.list:
   %size.of.list = call i64 %list.size(ptr %object)
@@ -171,7 +171,7 @@ element.added:
   %rest.to.next = add i64 %rest.to, %cons.bytes
   br label %element.next
 
-; --- what is in an option: the same value again, as what is in it
+; --- options: the same value again, as the content
 
 a.some:
   %some.case = getelementptr i8, ptr %plan, i64 %some
@@ -192,10 +192,10 @@ some.inside:
   br label %next
 """
 
-# what they use
+# functions that the blocks call
 ENTRIES: Final = """
-; Entries of a case, from number `n` on, without their words: the offset of the words of the first,
-; or -1. The word that stands for it goes to `to`.
+; Append `count` entries of a case, numbered from `n`, with unset words; store the word of the first
+; at `to`. Returns the offset of the words of the first, or -1.
 define internal i64 @relay_begin_entry(ptr %entries, ptr %case, i64 %n, i64 %count, i64 %to)
     nounwind {
 entry:

@@ -1,4 +1,4 @@
-"""Numbers and arrays of Python's: blocks of the walk over values (`python_walk.py`)."""
+"""Reads Python numbers and NumPy arrays: basic blocks of `relay_read` (`python_walk.py`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a reading has come across: each object once for every record it was read as.
+"""Hash table of the objects that were read, by address and record (`python_values.py`).
 
-The slots are a hash table of { address, record, word, call }. A slot that another call has filled
-is free, so that a call need not clear them. (`python_values.py`)
+Slots are { address, record, word, call }. Slots of earlier calls count as free, so that the table
+need not be cleared.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 SEEN: Final = """
-; The word of an object that was read as that record: -1, to be filled in, if it was not; or null.
+; The address of the word of an object and a record, -1 if it is new; null without memory.
 define internal ptr @relay_seen(ptr %reading, i64 %address, i64 %record) nounwind {
 entry:
   %call = load i64, ptr %reading[$reading_call]
@@ -41,12 +41,12 @@ fail:
   ret ptr null
 }
 
-; The slot of an object and a record, or the free one where it would be.
+; The slot of an object and a record, or the free slot for it.
 define internal ptr @relay_slot(ptr %slots, i64 %count, i64 %call, i64 %address, i64 %record)
     nounwind {
 entry:
   %mask = sub i64 %count, 1
-  %address.high = lshr i64 %address, 4   ; objects lie on multiples of 16
+  %address.high = lshr i64 %address, 4   ; addresses are multiples of 16
   %record.spread = mul i64 %record, 40503
   %both = xor i64 %address.high, %record.spread
   %spread = mul i64 %both, -7046029254386353131

@@ -1,40 +1,39 @@
-"""Reading Python's values into the buffer of an import, as LLVM IR.
+"""Reads Python values into the buffer of an import, in LLVM IR.
 
-    i32  relay_read(ptr reading, ptr arguments)      the GIL is held
-    i32  relay_read_and_perform(ptr reading, ptr arguments)      so, but not while the request runs
-    void relay_end_reading(ptr reading)              the GIL is held
+    i32  relay_read(ptr reading, ptr arguments)                  with the GIL
+    i32  relay_read_and_perform(ptr reading, ptr arguments)      releases it while the request runs
+    void relay_end_reading(ptr reading)                          with the GIL
     void relay_close_reading(ptr reading)
 
-`arguments` is a tuple. Only the plainest values are read: exact classes that are known, exact
-lists, tuples, ints, floats and arrays of NumPy. What is anything else ends it: `GAVE_UP`, and
-nothing has happened. After `READ` and `HOLDS` the request has the entries (`exchange.py`), and the
-words of the arguments are where they belong. After `HOLDS` there are objects that are kept alive
-until `relay_end_reading`: all but those which only tuples lie between and the arguments.
-Who performs the request as well is told its status too: `2 * status + READ` or `+ HOLDS`.
+`arguments` is a tuple. Only None, and instances of exactly the known classes, of list, tuple, bool,
+int, float and ndarray are read; for others the result is `GAVE_UP`, without side effects. After
+`READ` and `HOLDS` the entries (`exchange.py`) are in the request, and the words of the arguments in
+place. After `HOLDS` some objects are kept alive until `relay_end_reading`.
+`relay_read_and_perform` returns `2 * status + READ` or `+ HOLDS`.
 
-Python is only called through addresses in a table, so the code needs nothing of it to be linked.
-How Python and NumPy lay out what is looked at directly must have been verified by whoever calls.
+Python is called through a table of addresses, so the code links without it. The caller must have
+verified the memory layout of Python objects and NumPy arrays.
 
-**What to read** is a plan, an array of i64. Records are named by their offset in it, in bytes:
+**The plan** says what to read, as an array of i64. Records are identified by their offset in bytes:
 
     BOOLEAN
     INTEGER   low  high
     SINGLE
     DOUBLE
-    TENSOR    dtype  rank  bytes of an element  size…    -1: any size; -2 - n: that of symbol n
+    TENSOR    dtype  rank  bytes of an element  size…    -1: any size; -2 - n: dynamic size n
     TUPLE     count  (record  place)…
     DATA      classes  bytes of each  count  Cons  Nil  Some  None
-    NOTHING                                              what cannot be read here
+    NOTHING                                              cannot be read here
 
-`place` is the word in the entry the tuple belongs to, counted from its first. `Cons` is the case
-that an exact list is made of, or 0, and `Nil` its empty one, a word; `Some` is the case of whatever
-has a class without a case, or 0, and `None` the word of Python's None. A class is
+`place` is the index of the word in the entry of the tuple. `Cons` is the case of list cells, or 0,
+and `Nil` the word of the empty list; `Some` is the case of instances of classes without a case, or
+0, and `None` the word of Python's None. A class is
 
     type  case  name…      address of the type, its case or 0, addresses of the names of the fields
 
 and a case
 
-    word  tag  objects  words  count  (record  place)…    the word stands for all values, if not 0
+    word  tag  objects  words  count  (record  place)…    the word of all values, if not 0
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ FUNCTIONS: Final = (
     "relay_end_reading",
     "relay_close_reading",
 )
-
-IMPORTS: Final = frozenset({"calloc"})
 
 GAVE_UP: Final = -1
 READ: Final = 0
@@ -69,7 +66,7 @@ DATA: Final = 7
 ANY_SIZE: Final = -1
 FIRST_SYMBOL: Final = -2
 
-# the table: functions of Python, and addresses of objects
+# the table: functions of Python, and objects
 API: Final = (
     "PyObject_GetAttr",
     "PyList_Size",
@@ -86,37 +83,37 @@ API: Final = (
 )
 OBJECTS: Final = ("list", "tuple", "int", "float", "ndarray", "None", "True", "False")
 
-# a reading, in bytes: what whoever calls fills in
+# offsets of a reading: set by the caller
 READING_API: Final = 0
 READING_PLAN: Final = 8
-READING_ROOT: Final = 16  # the record of the tuple of arguments
+READING_ROOT: Final = 16  # the record of the arguments
 READING_REQUEST: Final = 24
-READING_WORDS: Final = 32  # where the words of the arguments go
-READING_COUNT: Final = 40  # how many there are
-READING_SYMBOLS: Final = 48  # memory for the sizes that have names
+READING_WORDS: Final = 32  # destination of the words of the arguments
+READING_COUNT: Final = 40  # their number
+READING_SYMBOLS: Final = 48  # memory for dynamic sizes
 READING_SYMBOL_COUNT: Final = 56
-# what is 0 at first: buffers, as in a context; slots of a table of { address, record, word, call }
+# initially 0: buffers, as in a context; slots of the hash table
 READING_ENTRIES: Final = 64
-READING_WORK: Final = 88  # values to be read: { address, record, offset of the word, is held }
+READING_WORK: Final = 88  # the stack: { address, record, offset of the word, is held }
 READING_HELD: Final = 112
 READING_SLOTS: Final = 136
 READING_SLOT_COUNT: Final = 144  # a power of two, or 0
 READING_SLOTS_USED: Final = 152
-READING_CALL: Final = 160  # how many there were: slots of other calls are free
+READING_CALL: Final = 160  # number of calls: slots of earlier calls are free
 READING_SIZE: Final = 168
 
-# what Python's and NumPy's objects have where
+# memory layout of Python objects and NumPy arrays
 OBJECT_TYPE: Final = 8
 ARRAY_DATA: Final = 16
 ARRAY_RANK: Final = 24  # i32
 ARRAY_SIZES: Final = 32
 ARRAY_DTYPE: Final = 56
 ARRAY_FLAGS: Final = 64  # i32
-ARRAY_PLAIN: Final = 0x101  # dense and in order, aligned
+ARRAY_PLAIN: Final = 0x101  # C-contiguous, aligned
 
 
 def text() -> str:
-    """The functions above; they use those of `exchange.py`."""
+    """All functions; they call those of `exchange.py`."""
     own = {name.lower(): n for name, n in globals().items() if isinstance(n, int)}
     table = [*(name.lower() for name in API), *(f"the_{name.lower()}" for name in OBJECTS)]
     places = {f"at_{name}": 8 * place for place, name in enumerate(table)}
@@ -127,7 +124,7 @@ def text() -> str:
         python_seen.SEEN,
         python_walk.STEPS,
         python_data.ENTRIES,
-        python_walk.BEGIN,  # from here on to the end: one function
+        python_walk.BEGIN,  # the rest is one function
         python_leaves.LEAVES,
         python_data.BLOCKS,
         python_walk.END,
@@ -164,7 +161,7 @@ entry:
   %drop = load ptr, ptr %api[$at_py_decref]
   %held = getelementptr i8, ptr %reading, i64 $reading_held
   br label %next
-next:                                    ; the end of an object may run anything
+next:                                    ; a destructor may run any code
   %used = load i64, ptr %held[16]
   br ne i64 %used, 0, label %take, label %done
 take:
@@ -177,7 +174,7 @@ take:
 done:
   call void @relay_empty(ptr %held)
   %count = load i64, ptr %reading[$reading_slot_count]
-  br ugt i64 %count, 524288, label %shrink, label %out   ; 16 MB, as of other buffers
+  br ugt i64 %count, 524288, label %shrink, label %out   ; 16 MB, as for other buffers
 shrink:
   call void @relay_drop_slots(ptr %reading)
   br label %out
@@ -185,7 +182,7 @@ out:
   ret void
 }
 
-; The memory of a reading goes back to the system. Nothing is held by it.
+; Return the memory of a reading to the system; it must be ended.
 define void @relay_close_reading(ptr %reading) nounwind {
   call void @relay_drop_buffer(ptr %reading[$reading_entries])
   call void @relay_drop_buffer(ptr %reading[$reading_work])

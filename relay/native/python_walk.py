@@ -1,22 +1,22 @@
-"""The walk over Python's values: `relay_read` without what is done with a value of each kind.
+"""Traversal of Python values: `relay_read` (`python_values.py`) without the code for each kind.
 
-Values wait in a stack. The next one is taken from it (`next`, `take`), and what it is of, in the
-plan, says which block reads it: those of `python_leaves.py` and `python_data.py`. A block has
+The values to be read are on a stack. The plan says which block reads the next one, in
+`python_leaves.py` or `python_data.py`. A block has
 
     %object  %address  %type      the value, its address as a number, its class
-    %what  %record  %kind         what it is read as: `%first.at` … `%third.at` are its fields
+    %what  %record  %kind         its record in the plan: `%first.at` … `%third.at` are its fields
     %to                           the offset of its word among the entries
     %n                            the number of the next entry
 
-and goes on to `put` with the word, if the value need not be kept; to `next`, when it has made
-entries and added what they lead to; or to `give.up`. (`python_values.py`)
+and continues at `put` with the word, if the value need not be kept alive; at `next`, when it has
+appended entries and pushed their parts; or at `give.up`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# What `relay_read` calls each entry of the table of Python's functions and objects.
+# The names in `relay_read` of the table of Python functions and objects.
 _TABLE: Final = {
     "get.attribute": "pyobject_getattr",
     "list.size": "pylist_size",
@@ -45,9 +45,9 @@ BEGIN: Final = (
 define i32 @relay_read(ptr %reading, ptr %arguments) nounwind {
 entry:
   %overflow = alloca i32
-  %is.held = alloca i64                  ; whether the value that is read now is held by this
+  %is.held = alloca i64                  ; whether the current value has a reference of ours
   store i64 0, ptr %is.held
-  %current = alloca ptr                  ; that value
+  %current = alloca ptr                  ; the current value
   %api = load ptr, ptr %reading
   %plan = load ptr, ptr %reading[$reading_plan]
   %root = load i64, ptr %reading[$reading_root]
@@ -66,7 +66,7 @@ entry:
     + """
   call void @relay_empty(ptr %entries)
   call void @relay_empty(ptr %work)
-  call void @relay_end_reading(ptr %reading) ; there is something where that was forgotten
+  call void @relay_end_reading(ptr %reading) ; in case the last call was not ended
   store i64 0, ptr %reading[$reading_slots_used]
   %calls = load i64, ptr %reading[$reading_call]
   %calls.more = add i64 %calls, 1
@@ -114,7 +114,7 @@ take:
     i64 $data, label %data
   ]
 
-; --- the value is a word, and need not be kept
+; --- the value is a word, and need not be kept alive
 
 put:
   %word = phi i64 [ 1, %a.boolean ], [ 0, %perhaps.false ], [ %number, %in.range ],
@@ -179,9 +179,9 @@ gone:
 }
 """
 
-# what the blocks use
+# functions that the blocks call
 STEPS: Final = """
-; One more value to be read.
+; Push a value to be read.
 define internal i1 @relay_add_value(ptr %reading, ptr %object, i64 %record, i64 %to, i64 %is.held)
     nounwind {
 entry:
@@ -197,7 +197,7 @@ fail:
   ret i1 false
 }
 
-; What is read now stays alive until the end of the call, if this holds it.
+; Keep the current value alive until the end of the call, if its reference is ours.
 define internal i1 @relay_keep(ptr %held, ptr %object, ptr %is.held) nounwind {
 entry:
   %flag = load i64, ptr %is.held

@@ -1,20 +1,17 @@
-"""A whole program inside one native call, as LLVM IR.
+"""Runs a straight-line program in one native call, in LLVM IR.
 
     i32 relay_run(ptr context, ptr table, i64 count, ptr frame)
 
 The frame is an array of 8-byte slots: the addresses of all tensors of one call of the program, and
-its symbolic sizes. The table lists the program's calls in order, each with the kernel, the slots
-its arguments are in, and how many those are:
+its dynamic sizes. The table lists the kernel calls in order, with the slots of their arguments:
 
     { ptr kernel, ptr indices, i64 count }      indices: i32, one per argument
 
-For every call the arguments are gathered and the kernel runs; the first status that is not zero
-ends the program, and the number of its call is left in the context. Long loops look up from time to
-time whether to go on (`pool.py`); for kernels without, this does so after every sixteenth.
+The first nonzero status of a kernel ends the program, with the index of the call in the context.
+Long loops poll for interrupts (`pool.py`); for kernels without, every sixteenth call does.
 
-Kernels run with the floating-point environment of a fresh process: a library that has set the
-processor to flush denormals to zero changes neither our results nor, because the pool's threads
-have one of their own, makes them depend on the number of threads.
+Kernels run with the default floating-point environment, so that results do not depend on a library
+that has set the processor to flush denormals to zero, nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from relay.native.notation import assemble
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 
-_ARGUMENTS: Final = 64  # more than these are gathered by a function of their own
+_ARGUMENTS: Final = 64  # more arguments are gathered by a separate function
 
 
 def text(target: LLVMTarget) -> str:
@@ -42,7 +39,7 @@ def text(target: LLVMTarget) -> str:
 
 
 def arithmetic(target: LLVMTarget) -> str:
-    """How to look at the floating-point environment and to set it; what a fresh process has."""
+    """Get and set the floating-point environment, and its default."""
     return _X86 if target.arch == "x86_64" else _AARCH64
 
 
@@ -169,7 +166,7 @@ leave:
   ret i32 %result
 }
 
-; The same with all arguments in memory: a foreign call costs less the fewer it has.
+; The same with all arguments in memory: a foreign call is cheaper with fewer arguments.
 define i32 @relay_call(ptr %request) nounwind {
   %context = load ptr, ptr %request
   %table = load ptr, ptr %request[i64 1]

@@ -4,9 +4,9 @@
     request = Request(context, table, count, frame)     addresses, and a number of calls
     status = runtime().call(request.address)            runs the program; releases the GIL
 
-Its code is never unloaded, because the pool's threads are inside it. They end before the process
-does and before it forks, unless another thread is using them, which no end may wait for. A child
-begins without any. Wherever they are missing, new ones start when a loop wants them.
+Its code is never unloaded, because the threads of the pool run in it. They are stopped before the
+process ends or forks, unless a parallel loop is running; a child process starts without any. The
+next parallel loop starts new ones.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _FUNCTIONS = (
 
 
 def runtime_texts(target: LLVMTarget) -> list[str]:
-    """The runtime in LLVM IR."""
+    """The LLVM IR of the runtime."""
     return [pool.text(target), run.text(target)]
 
 
 def runtime_object(target: LLVMTarget) -> bytes:
-    """The runtime's code for `target`, to load here or to link into a library."""
+    """The object file of the runtime for `target`."""
     from relay.target.llvm.compile import compile_module
 
     return compile_module(runtime_texts(target), target, imports=pool.imports(target))
@@ -55,7 +55,7 @@ class Runtime:
     library: Library
     # i32 (context, table, count, frame): addresses as integers
     run: Callable[[int, int, int, int], int]
-    # i32 (request): the same, cheaper to call
+    # i32 (request): the same, with less overhead
     call: Callable[[int], int]
     # void (context, threads)
     prepare: Callable[[int, int], None]
@@ -81,7 +81,7 @@ class _Process:
             return self.runtime
 
     def forked(self) -> None:
-        """A thread that held the lock does not exist in the child."""
+        """In a child process: the threads of the pool, and an owner of the lock, do not exist."""
         self.lock = threading.Lock()
         if self.runtime is not None:
             self.runtime.reset()
@@ -96,12 +96,12 @@ def runtime(code: bytes | None = None) -> Runtime:
 
 
 def portable(host: LLVMTarget) -> LLVMTarget:
-    """The plainest processor of this kind: the runtime has nothing to gain from another."""
+    """The generic processor of that architecture, which is enough for the runtime."""
     return LLVMTarget.read(f"llvm -mtriple={host.triple} -mcpu=generic")
 
 
 def start(code: bytes) -> Runtime:
-    """Load a runtime. Programs share the one `runtime()` gives, because they share its threads."""
+    """Load a runtime of its own; programs share `runtime()`, and its threads."""
     library = load(code, _FUNCTIONS)
     library.keep_forever()
 
@@ -119,18 +119,23 @@ def start(code: bytes) -> Runtime:
     )
 
 
+def thread_count(threads: int | None) -> int:
+    """How many threads a call uses, by default all cores."""
+    wanted = default_threads() if threads is None else threads
+    if not 1 <= wanted <= MOST_THREADS:
+        raise ValueError(f"a call uses 1 to {MOST_THREADS} threads, not {wanted}")
+    return wanted
+
+
 class Context:
-    """What the kernels of one running call share. Not for two calls at the same time."""
+    """The context of kernels (`relay.target.llvm.abi`), for one call at a time."""
 
     __slots__ = ("_watch", "_words", "address")
 
     def __init__(self, threads: int | None = None, *, within: Runtime | None = None) -> None:
         self._words = (ctypes.c_int64 * (abi.CONTEXT_SIZE // 8))()
         self.address = ctypes.addressof(self._words)
-        wanted = default_threads() if threads is None else threads
-        if not 1 <= wanted <= MOST_THREADS:
-            raise ValueError(f"a call uses 1 to {MOST_THREADS} threads, not {wanted}")
-        (within or runtime()).prepare(self.address, wanted)
+        (within or runtime()).prepare(self.address, thread_count(threads))
         self._watch = Watch()
         self._words[abi.WATCH // 8] = self._watch.address
 
@@ -150,22 +155,22 @@ class Context:
 
     @property
     def details(self) -> tuple[int, int, int]:
-        """What explains the error."""
+        """Details of the error."""
         first, second, third = (self._words[offset // 8] for offset in abi.DETAILS)
         return first, second, third
 
     def raised(self, status: int) -> BaseException | None:
-        """What the handler of a signal has raised, which ended a call with that status."""
+        """The exception of a signal handler, if it ended a call with that status."""
         return self._watch.raised(status)
 
     @property
     def record(self) -> int:
-        """Which of the program's calls failed."""
+        """The index of the call that failed."""
         return self._words[abi.RECORD // 8]
 
 
 class Request:
-    """The arguments of `run` in memory, made once for calls that are repeated."""
+    """The arguments of `run` in memory, for repeated calls."""
 
     __slots__ = ("_context", "_words", "address")
 

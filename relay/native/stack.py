@@ -1,23 +1,21 @@
-"""The stack that programs run on, frames, and looking up from time to time, as LLVM IR.
+"""The stack and the frames of programs, and polling for interrupts, in LLVM IR.
 
     i32 relay_enter(ptr context, ptr function, ptr args, ptr results)
     i32 relay_poll(ptr context)
     ptr relay_frame_more(ptr context, i64 bytes)
 
-A program recurses as deep as its data, so it has a stack of its own, as large as its context says:
-memory that is only reserved until it is used. `relay_enter` goes there, runs
-`i32 function(context, args, results)`, and comes back. Below the limit in the context, at which
-recursive functions give up, there is room for whatever does not recurse, and below that memory that
-nobody may touch.
+A program recurses as deep as its data, so it has its own stack, whose size is in the context; its
+memory is reserved, not committed. `relay_enter` switches to it and runs
+`i32 function(context, args, results)`. Recursive functions fail below the limit in the context,
+below which there is room for code that does not recurse, and then a guard area.
 
-Memory for what lives as long as an activation, the frames, is reserved the same way; most programs
-stay within its first part, and the first one beyond it asks for the rest (`relay_frame_more`).
-What a deep call has used of both goes back to the system when it has ended.
+Frames, for local tensors and workspaces of an activation, are reserved the same way; most programs
+use only their first part, and `relay_frame_more` enables the rest. Memory of both that a deep call
+has used is returned to the system after it.
 
-Code that may run for long counts down, and calls `relay_poll` at zero. That sees to it that the
-next time is some milliseconds away, however much happens between two counts; and when the last time
-is long ago, it asks the callback of the context, on the caller's stack, whether to go on. Kernels
-ask it too (`relay.target.llvm.abi`), in the thread that entered.
+Code that may run for long counts down, and calls `relay_poll` at zero. This adapts the countdown to
+a few milliseconds and, at larger intervals, asks the callback of the context, on the caller's
+stack, whether to continue. Kernels ask it too (`relay.target.llvm.abi`), in the entering thread.
 """
 
 from __future__ import annotations
@@ -26,35 +24,31 @@ from typing import Final
 
 from relay.native import layout
 from relay.native.notation import assemble
+from relay.native.pool import CLOCK
 from relay.native.run import arithmetic
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 
-STACK: Final = 1 << 30  # what is reserved unless the caller says otherwise
+STACK: Final = 1 << 30  # bytes that are reserved by default
 FRAMES: Final = 1 << 33
-MODEST: Final = 1 << 26  # the most that is reserved by default where memory is limited
+MODEST: Final = 1 << 26  # the same where memory is limited
 SMALLEST: Final = 1 << 20
-GUARD: Final = 1 << 16  # memory that nobody may touch; a multiple of all page sizes
-LEAVES: Final = 1 << 18  # room below the limit for what does not recurse: kernels, the runtime
-KEPT: Final = 1 << 22  # of each, what a call may leave behind for the next
+GUARD: Final = 1 << 16  # bytes without access; a multiple of all page sizes
+LEAVES: Final = (
+    1 << 18
+)  # bytes below the limit for code that does not recurse: kernels, the runtime
+KEPT: Final = 1 << 22  # bytes of each that stay committed between calls
 
 FIRST_STRIDE: Final = 64
 LONGEST_STRIDE: Final = 1 << 14
-SHORT: Final = 1_000_000  # nanoseconds: polls that come faster are made rarer
+SHORT: Final = 1_000_000  # nanoseconds between polls; the countdown adapts to these two
 LONG: Final = 16_000_000
 BETWEEN_CALLBACKS: Final = 10_000_000
 
 
 def has_own_stack(target: LLVMTarget) -> bool:
-    """Whether programs leave the caller's stack; elsewhere they have to do with that."""
+    """Whether programs run on a stack of their own, not on the caller's."""
     return target.system not in ("windows", "unknown")
-
-
-def imports(target: LLVMTarget) -> frozenset[str]:
-    """The functions of the system that the code calls."""
-    if not has_own_stack(target):
-        return frozenset()
-    return frozenset({"mmap", "munmap", "mprotect", "madvise", "clock_gettime", "pthread_self"})
 
 
 def text(target: LLVMTarget) -> str:
@@ -81,7 +75,7 @@ def text(target: LLVMTarget) -> str:
         "short": SHORT,
         "long": LONG,
         "between": BETWEEN_CALLBACKS,
-        # private, without a file, not reserved; a stack, which is not for huge pages
+        # MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE; MAP_STACK, which has no huge pages
         "flags": 0x2 | 0x20 | 0x4000 | 0x20000 if linux else 0x2 | 0x1000 | 0x40,
         "unused": 4,
         "monotonic": 1 if linux else 6,
@@ -89,7 +83,7 @@ def text(target: LLVMTarget) -> str:
     if not has_own_stack(target):
         parts = [_ENTER, _CALLERS_STACK]
     else:
-        parts = [_ENTER, _OWN_STACK, _POLL, _SWITCH]
+        parts = [_ENTER, CLOCK, _OWN_STACK, _POLL, _SWITCH]
     return arithmetic(target) + assemble("".join(parts), names)
 
 
@@ -123,10 +117,9 @@ fail:
 }
 """
 
-# Calls `function` with the stack pointer at `stack`. `saved` gets the stack pointer there is now:
-# what lies below it is free until the function returns. The allocation, of no bytes but LLVM cannot
-# know that, makes the function address its own memory by the frame pointer, never by the stack
-# pointer. Assembly would say the same, but `llvmlite` reads that of the machine it runs on only.
+# Calls `function` on `stack`, and stores the current stack pointer in `saved`. The alloca has no
+# bytes, which LLVM cannot know, so that the function addresses its own memory by the frame pointer.
+# Inline assembly would be clearer, but `llvmlite` parses only that of the host.
 _SWITCH: Final = """
 declare ptr @llvm.stacksave.p0()
 declare void @llvm.stackrestore.p0(ptr)
@@ -153,9 +146,8 @@ declare i32 @mprotect(ptr, i64, i32)
 declare i32 @madvise(ptr, i64, i32)
 declare i64 @pthread_self()
 
-; Reserve memory: as much as wanted, or the largest half, quarter, … that there is; where nobody has
-; asked for a size, at most $modest bytes then, because what limits it limits others too. Its size
-; is stored where the wanted one was. Null when there is none.
+; Reserve memory of the given size, or the largest half, quarter, … available (of the default size
+; at most $modest bytes, to leave memory for others). Stores the size; null when there is none.
 define internal ptr @relay_map(ptr %size.at, i64 %otherwise) noinline cold nounwind {
 entry:
   %given = load i64, ptr %size.at
@@ -227,7 +219,7 @@ fail:
   ret i1 false
 }
 
-; Frames begin anew, in their first part.
+; Reset the frames to their first part.
 define internal void @relay_first_frames(ptr %context) nounwind {
   %frames = load ptr, ptr %context[$frames]
   %size = load i64, ptr %context[$frames_size]
@@ -282,7 +274,7 @@ entry:
   %saved = getelementptr i8, ptr %context, i64 $caller_stack
   %status = call i32 @relay_switch(ptr %top, ptr %function, ptr %context, ptr %args, ptr %results,
                                    ptr %saved)
-  ; what is far from the ends goes back to the system
+  ; return what was used beyond `KEPT` to the system
   %lowest = load ptr, ptr %context[$stack_lowest]
   %near = getelementptr i8, ptr %top, i64 -$kept
   br ult ptr %lowest, %near, label %give.stack, label %frames
@@ -329,19 +321,7 @@ done:
 """
 
 _POLL: Final = """
-declare i32 @clock_gettime(i32, ptr)
-
-define internal i64 @relay_clock() nounwind {
-  %time = alloca { i64, i64 }
-  %status = call i32 @clock_gettime(i32 $monotonic, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest = load i64, ptr %time[i64 1]
-  %billions = mul i64 %seconds, 1000000000
-  %now = add i64 %billions, %rest
-  ret i64 %now
-}
-
-; What the callback says. It runs on the caller's stack: nobody knows how much it needs.
+; Call the callback, on the caller's stack: its stack use is unknown.
 define internal i32 @relay_call_back(ptr %context) noinline cold nounwind {
   %here = alloca i64
   %callback = load ptr, ptr %context[$callback]
@@ -359,7 +339,7 @@ entry:
   %lowest.now = select i1 %lower, ptr %here, ptr %lowest
   store ptr %lowest.now, ptr %context[$stack_lowest]
 
-  %now = call i64 @relay_clock()
+  %now = call i64 @relay_now()
   %polled = load i64, ptr %context[$polled]
   store i64 %now, ptr %context[$polled]
   %stride = load i64, ptr %context[$stride]
@@ -392,7 +372,7 @@ measured:
   br i1 %go.on, label %fine, label %call
 call:
   %answer = call i32 @relay_call_back(ptr %context)
-  %after = call i64 @relay_clock()
+  %after = call i64 @relay_now()
   store i64 %after, ptr %context[$called_back]
   store i64 %after, ptr %context[$polled]
   br ne i32 %answer, 0, label %interrupted, label %fine
@@ -403,7 +383,7 @@ fine:
 }
 """
 
-# Where memory cannot be reserved the way above: the caller's stack, and frames of a fixed size.
+# For systems without `mmap`: the caller's stack, and frames of a fixed size.
 _CALLERS_STACK: Final = """
 define internal i1 @relay_open_stack(ptr %context) nounwind {
 entry:

@@ -1,8 +1,8 @@
-"""Python's signals while native code runs: Ctrl-C ends a call.
+"""Signal handling while native code runs: Ctrl-C ends a call.
 
-Python handles signals in its main thread, between two steps of its own, and a native call is one of
-them. So native code that runs in the main thread asks from time to time whether to go on: that lets
-handlers run, and what one of them raises ends the call and is raised again after it.
+Python runs signal handlers in its main thread between bytecode instructions, and a native call is
+one instruction. So native code in the main thread calls back at intervals, which runs handlers; an
+exception of a handler ends the native call and is raised after it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _ASK: Final = ctypes.CFUNCTYPE(ctypes.c_int32)
 
 
 def _signals(raised: list[BaseException]) -> Generator[int, None, None]:
-    """Let Python handle signals: 1 when a handler raised an exception, which is then in `raised`.
+    """Yields 0 to continue, 1 when a signal handler raised an exception, which is then in `raised`.
 
-    Python looks for signals before it goes on. A function would do so before it is in its `try`;
-    a generator goes on inside of it.
+    Python runs handlers when it resumes. A function would not be inside its `try` yet, a generator
+    is.
     """
     answer = 0
     while True:
@@ -31,13 +31,13 @@ def _signals(raised: list[BaseException]) -> Generator[int, None, None]:
                 answer = 0
         except GeneratorExit:
             return
-        except BaseException as error:  # whatever it is, it is raised again after the call
+        except BaseException as error:  # raised again after the call
             raised.append(error)
             answer = 1
 
 
 class Signals:
-    """Whoever native code asks. `function` is the address of `i32 ()`, which gives 0 to go on."""
+    """The callback of native code. `function` is the address of `i32 ()`: 0 to continue."""
 
     __slots__ = ("_ask", "_raised", "function")
 
@@ -49,12 +49,12 @@ class Signals:
         self.function = ctypes.cast(self._ask, ctypes.c_void_p).value or 0
 
     def raised(self, status: int) -> BaseException | None:
-        """What the handler of a signal has raised, which ended a call with that status."""
+        """The exception of a signal handler, if it ended a call with that status."""
         return self._raised.pop() if status == abi.INTERRUPTED and self._raised else None
 
 
 class Watch(Signals):
-    """The same for calls of kernels: a watch (`relay.target.llvm.abi`) at `address`."""
+    """The callback of kernels: a watch (`relay.target.llvm.abi`) at `address`."""
 
     __slots__ = ("_words", "address")
 

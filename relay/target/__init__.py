@@ -1,5 +1,5 @@
-"""What code is made for: the base class of targets (`target.py`), what they are handed and give
-(`kernel.py`, `loaded.py`, `memory.py`), and a folder for each kind in this package."""
+"""Targets: their base class (`target.py`), what they exchange with the compiler (`kernel.py`,
+`loaded.py`, `memory.py`), and a folder for each kind in this package."""
 
 from relay.target.kernel import Kernel, KernelCode, Scheduled
 from relay.target.loaded import KernelCall, Loaded

@@ -1,8 +1,8 @@
-"""What a target is handed, and what it gives: schedules, the code of a kernel, loaded kernels.
+"""What targets and the compiler exchange: schedules, the code of a kernel, kernels.
 
 A `Kernel` is one function of the target. Its arguments are 8-byte words: the addresses of the
-inputs, those of the outputs, one integer per dynamic size, and, where the kernel wants one, the
-address of its workspace.
+inputs, those of the outputs, one integer per dynamic size, and the address of its workspace, if it
+has one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Scheduled:
-    """The kernels of one primitive function: `prepare` makes tensors that `main` reads, out of
-    constants only."""
+    """The kernels of one primitive function: `prepare` computes inputs of `main` from constants
+    only."""
 
     prepare: tuple[Schedule, ...]
     main: Schedule
@@ -26,23 +26,22 @@ class Scheduled:
 
 @frozen
 class KernelCode:
-    """The code of one kernel as text, and the memory it wants besides its arguments.
+    """The code of one kernel as text, and the size of its workspace.
 
-    With `sized_workspace` that depends on sizes: a function `<name>_workspace` beside the kernel,
-    over the same arguments, says how much.
+    With `sized_workspace` a function `<name>_workspace` of the same arguments computes the size.
     """
 
     ir: str
     workspace: int = 0  # bytes shared by all workers
-    worker_workspace: int = 0  # bytes more for every worker
+    worker_workspace: int = 0  # additional bytes per worker
     sized_workspace: bool = False
-    checks: tuple[str, ...] = ()  # what check number i of the checked mode guards
-    sizes: tuple[str, ...] = ()  # the dynamic sizes it reads, in the order of their slots
+    checks: tuple[str, ...] = ()  # what check i of the checked mode guards
+    sizes: tuple[str, ...] = ()  # its dynamic sizes, in the order of their slots
 
 
 @frozen
 class TensorSpec:
-    """A dense row-major tensor. A size is a number, or the name of one known at run time."""
+    """A dense row-major tensor. A size is a number, or the name of a dynamic dimension."""
 
     shape: tuple[int | str, ...]
     dtype: str
@@ -52,17 +51,17 @@ class TensorSpec:
 class Kernel:
     """One function of the target. Kernels with the same name have the same code."""
 
-    name: str  # the symbol: what it computes, and a digest of how
+    name: str  # the symbol: its operators, and a digest of the code
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     ir: str  # its code as the target writes it (`KernelCode.ir`)
     sizes: tuple[str, ...] = ()  # dynamic sizes, in the order of their slots
     workspace: int = 0  # bytes shared by all workers
-    worker_workspace: int = 0  # bytes more for every worker
-    sized_workspace: bool = False  # how many bytes there are depends on sizes (`KernelCode`)
-    # (output, input): the output may lie where the input does, when nothing else reads that later
+    worker_workspace: int = 0  # additional bytes per worker
+    sized_workspace: bool = False  # depends on dynamic sizes (`KernelCode`)
+    # (output, input): the output may overwrite the input, if that is not read later
     in_place: tuple[tuple[int, int], ...] = ()
-    checks: tuple[str, ...] = ()  # what check number i of the checked mode guards
+    checks: tuple[str, ...] = ()  # what check i of the checked mode guards
     operators: tuple[str, ...] = ()  # the Relay operators inside, for reports
     flops: int = 0
     approximate: bool = False

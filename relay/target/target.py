@@ -1,4 +1,4 @@
-"""A target: what code is made for and runs on.
+"""A target: the machine that code is compiled for, and how.
 
     Target("llvm")                                           this machine
     Target("llvm -mcpu=skylake-avx512")                      another processor of this kind
@@ -10,17 +10,17 @@ The first word is the kind: one of `KINDS`, or one that an installed package dec
 point of the group `relay.targets`. A target of any other class is given as an object:
 `relay.compile(mod, target=Toy())`.
 
-`Target` is also the base class of all targets, and says what the compiler asks of one; a new kind
-overrides what differs. `docs/adding/target.md` shows one from start to end.
+`Target` is also the base class of all targets, with the methods that the compiler calls; a new kind
+overrides what differs. `docs/adding/target.md` shows a complete one.
 
-A target is a value: two that mean the same machine are equal, and `Target(str(target))` is
-`target` on whatever machine it is read.
+A target is a value: targets of the same machine are equal, and `Target(str(target))` equals
+`target` on every machine.
 
     with Target("llvm -mcpu=skylake-avx512"):
         lib = relay.build(mod, params=params)
 
-What is compiled inside without a target of its own is compiled for the innermost one. That is
-ambient state, as the PassContext is: a context variable, so threads and tasks have their own.
+The innermost target is the default of what is compiled inside. It is a context variable, as the
+PassContext is, so threads and tasks have their own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from relay import settings
-from relay.errors import Diagnostic, TargetError, did_you_mean
+from relay.errors import TargetError, did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from relay.te.legalize import Facts
     from relay.te.schedule import Schedule
 
-# The kinds of this package: where the class of each is, imported when it is asked for.
+# The kinds of this package, and the class of each, imported on demand.
 KINDS: Final = {"llvm": "relay.target.llvm.target:LLVMTarget"}
-ENTRY_POINTS: Final = "relay.targets"  # the group in which packages declare others
+ENTRY_POINTS: Final = "relay.targets"  # the group for the kinds of other packages
 
 
 class TargetKind(str):
-    """What kind of code a target takes: `llvm`. It has a `name`, which is itself."""
+    """The kind of a target, such as `llvm`: a string that is its own `name`."""
 
     __slots__ = ()
 
@@ -60,29 +60,28 @@ class TargetKind(str):
 
 
 class Store(Protocol):
-    """Keeps code that was made before, under the digest of what it was made from."""
+    """A cache of compiled code, by the digest of its source."""
 
     def get_or_make(self, key: str, make: Callable[[], bytes]) -> bytes:
-        """What is kept under `key`; otherwise what `make` gives, which is kept."""
+        """The entry for `key`, or else the result of `make`, which becomes the entry."""
 
 
 class _ByDescription(type):
-    """`Target("llvm -mcpu=…")` is a target of the class that the kind names; a class derived from
-    `Target` is called as any other."""
+    """Makes `Target("llvm -mcpu=…")` an instance of the class of its kind."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
         return described(*args, **options) if cls is Target else super().__call__(*args, **options)
 
 
 class Target(metaclass=_ByDescription):
-    """What code is made for and runs on; the base class of all targets.
+    """The base class of all targets.
 
-    `Target(description)` reads a string, a mapping such as {"kind": "llvm"}, or takes a target as
-    it is. `host` is the machine that calls the code.
+    `Target(description)` takes a string, a mapping such as {"kind": "llvm"}, or a target. `host` is
+    the machine that calls the code.
     """
 
     kind: ClassVar[TargetKind]
-    options: ClassVar[Mapping[str, str]] = {}  # what may stand behind the kind, and what it means
+    options: ClassVar[Mapping[str, str]] = {}  # that may follow the kind, and their meanings
 
     def __init__(
         self,
@@ -93,14 +92,14 @@ class Target(metaclass=_ByDescription):
 
     @classmethod
     def of_options(cls, options: Mapping[str, str], text: str) -> Target:
-        """The target of `<kind> -name=value …`; `text` is all of it, for errors."""
+        """The target of `<kind> -name=value …`; `text` is the whole description, for errors."""
         return cls(**options)
 
     def with_host(self, host: Target) -> Target:
-        """The same target, called from `host`; an error where that cannot be."""
+        """The same target, called from `host`, or an error."""
         return self
 
-    # --- as a value: a key of caches, and text that can be read again
+    # --- as a value: a cache key, and text that can be parsed
 
     def __str__(self) -> str:
         return str(self.kind)
@@ -116,8 +115,7 @@ class Target(metaclass=_ByDescription):
 
     @property
     def is_named(self) -> bool:
-        """Whether another process can read it from its text: not where it is known as an object
-        only."""
+        """Whether another process can make it from its text: false for targets given as objects."""
         try:
             return described(str(self)) == self
         except TargetError:
@@ -127,7 +125,7 @@ class Target(metaclass=_ByDescription):
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
-        """The innermost target that was entered with `with`; outside of all, None."""
+        """The innermost target of a `with` statement, or None."""
         if entered := _entered.get():
             return entered[-1]
         if not allow_none:
@@ -141,7 +139,7 @@ class Target(metaclass=_ByDescription):
     def __exit__(self, *failure: object) -> None:
         _entered.set(_entered.get()[:-1])
 
-    # --- machines people name
+    # --- common machines
 
     @staticmethod
     def host() -> Target:
@@ -158,15 +156,15 @@ class Target(metaclass=_ByDescription):
         """A 64-bit ARM machine under Linux."""
         return Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu}")
 
-    # --- lowering: a primitive function becomes kernels
+    # --- lowering: primitive functions to kernels
 
     def preferred(self, call: Call) -> Call | None:
-        """The call in the layouts this target computes fastest, over the same arguments; None where
-        it is as good as it is."""
+        """The call in the fastest layouts of this target, over the same arguments; None to keep
+        it."""
         return None
 
     def refusal(self, function: Function) -> str | None:
-        """Why this target cannot compute a primitive function; None where it can."""
+        """Why this target does not support a primitive function, or None."""
         return None
 
     def schedule(
@@ -177,16 +175,16 @@ class Target(metaclass=_ByDescription):
         *,
         threads: bool,
     ) -> Scheduled:
-        """How tensors are computed from others, of which `constants` are known beforehand; without
-        `threads`, in one. By default each in loops of its own."""
-        from relay.target.kernel import Scheduled  # not for who loads what was compiled
+        """The schedule that computes `outputs` from `inputs`, of which `constants` never change;
+        without `threads`, on one thread. By default each tensor has its own loops."""
+        from relay.target.kernel import Scheduled  # not needed to load compiled code
         from relay.te.schedule import create
 
         return Scheduled((), create(outputs, inputs))
 
     @property
     def facts(self) -> Facts | None:
-        """Which scalar operations are one instruction (`relay.te.legalize`); None: all are."""
+        """Which scalar operations are instructions (`relay.te.legalize`); None: all are."""
         return None
 
     def generate(
@@ -198,33 +196,32 @@ class Target(metaclass=_ByDescription):
         may_alias: bool,
         sizes: Sequence[Extent],
     ) -> KernelCode:
-        """The code of one kernel, whose arguments `relay.target.kernel` describes.
+        """The code of one kernel (`relay.target.kernel`).
 
-        With `checked` it checks every index. With `may_alias` outputs may lie where inputs do.
-        `sizes` are the dynamic sizes in the shapes of its tensors.
+        With `checked` it checks every index. With `may_alias` outputs may overlap inputs. `sizes`
+        are the dynamic sizes in the shapes of its tensors.
         """
         raise self._lacks("code for kernels")
 
-    # --- compiling: the text of kernels becomes code
+    # --- compiling: the text of kernels to binary code
 
     @property
     def version(self) -> str:
-        """What distinguishes this code generator from others of its kind, in the keys of caches.
-        Where it is empty, nothing is cached."""
+        """The version of the code generator, in cache keys; if empty, nothing is cached."""
         return ""
 
     def compile(self, texts: Sequence[str]) -> list[bytes]:
-        """The code of each text that `generate` gave, as it is stored and loaded."""
+        """The binary code of each text of `generate`, as it is stored and loaded."""
         return [text.encode() for text in texts]
 
     # --- running
 
     def require_here(self, what: str) -> None:
-        """An error where this process cannot run code for this target; `what` it is the code of."""
+        """Raise an error if this process cannot run the code of `what` for this target."""
 
     def support(self, whole: bool, store: Store | None = None) -> dict[str, bytes]:
-        """Code that programs need besides their own, by name, to be saved along with them; `whole`
-        for those with functions and branches. `store` keeps what was made before."""
+        """The runtime that programs need, by name, saved along with them; `whole` for programs with
+        functions and branches."""
         return {}
 
     def load(
@@ -235,37 +232,36 @@ class Target(metaclass=_ByDescription):
         threads: int,
         support: Mapping[str, bytes],
     ) -> Loaded:
-        """Kernels ready to be called, from the code that `compile` gave for them. A call uses at
-        most `threads` threads of the host."""
+        """Load kernels from the result of `compile`. A call uses at most `threads` threads of the
+        host."""
         raise self._lacks("way to run kernels")
 
-    # --- what only some targets give
+    # --- optional
 
     def compile_program(self, program: Any, store: Store) -> Any:
-        """The code of all functions of a program (`relay.program.native.NativeProgram`); None: the
-        virtual machine runs them, and calls kernels."""
+        """The code of all functions of a program (`relay.program.native.NativeProgram`); None to
+        run it in the virtual machine, which calls kernels."""
         return None
 
     def executable(self, *parts: Any, **limits: Any) -> Any:
-        """An executable of the target's own, for whole programs or for tensors in memory of its
-        own: arguments and result are those of `relay.executors.make.make_executable`. None: the
-        usual one for straight-line code."""
+        """An executable of this target, for whole programs or tensors in device memory: arguments
+        and result are those of `relay.executors.make.make_executable`. None for the default
+        one."""
         return None
 
     def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
-        """Write a compiled model as a library for programs in C (`Executable.export`)."""
+        """Write a compiled model as a C library (`Executable.export`)."""
         raise self._lacks("libraries for C")
 
     def _lacks(self, what: str) -> TargetError:
-        return TargetError(Diagnostic(f"the target `{self}` gives no {what}"))
+        return TargetError.of(f"the target `{self}` gives no {what}")
 
 
 _entered: ContextVar[tuple[Target, ...]] = ContextVar("relay targets", default=())
 
 
 def wanted(given: str | Target | Mapping[str, Any] | None) -> Target:
-    """The target that is given; else the one that was entered, that of the settings, this
-    machine."""
+    """The given target, or else the current one, that of the settings, or this machine."""
     return described(given or Target.current() or settings.TARGET.read() or "llvm")
 
 
@@ -275,7 +271,7 @@ def wanted(given: str | Target | Mapping[str, Any] | None) -> Target:
 def described(
     description: str | Target | Mapping[str, Any] = "llvm", host: str | Target | None = None
 ) -> Target:
-    """The target that a description means."""
+    """The target of a description."""
     if isinstance(description, Mapping):
         description = _written(description)
     if isinstance(description, str):
@@ -290,8 +286,8 @@ def described(
 def mistake(
     message: str, found: object, expected: str | None = None, hint: str | None = None
 ) -> TargetError:
-    """The error for a description that means no target."""
-    return TargetError(Diagnostic(message, expected=expected, found=str(found), hint=hint))
+    """The error for an invalid description."""
+    return TargetError.of(message, expected=expected, found=str(found), hint=hint)
 
 
 def _written(options: Mapping[Any, Any]) -> Any:
@@ -341,7 +337,7 @@ def _class(name: str, text: str) -> type[Target]:
         module, _, known = KINDS[name].partition(":")
         found = getattr(importlib.import_module(module), known)
     else:
-        from importlib.metadata import entry_points  # slow, and not for the kinds of this package
+        from importlib.metadata import entry_points  # slow
 
         declared = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
         if name not in declared:

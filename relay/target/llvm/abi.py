@@ -1,21 +1,21 @@
-"""What kernels, the runtime and Python hand each other, as offsets into memory.
+"""The binary interface between kernels, the runtime and Python, as offsets into memory.
 
-A kernel is `i32 kernel(ptr context, ptr args)`; it gives 0, or one of the codes below. `args` is
+A kernel is `i32 kernel(ptr context, ptr args)`; it returns 0 or one of the codes below. `args` is
 an array of 8-byte slots. The context belongs to one call at a time:
 
-     0  parallel   void (ptr context, ptr body, ptr closure, i64 extent); -extent where ranges
-                   are not to be cut; without a body it only asks the watch
-     8  threads    the most workers a parallel loop may use, at least 1
-    16  watch      whoever is asked from time to time whether to go on; null: nobody
-    24  error      0, or a code that a body of a parallel loop found
+     0  parallel   void (ptr context, ptr body, ptr closure, i64 extent); -extent for ranges that
+                   are not split; without a body it only polls the watch
+     8  threads    the maximal number of workers of a parallel loop, at least 1
+    16  watch      polled for interrupts, or null
+    24  error      0, or the code of a failed parallel loop
     32  details    three integers that explain it
-    56  record     which of a program's calls it was
+    56  record     the index of the failed call of a program
 
-The watch is asked in one thread, the one that calls kernels:
+The watch is polled in the thread that calls kernels:
 
-     0  ask        i32 (ptr context): not 0 ends the call, which then gives INTERRUPTED
-     8  asked      when, in nanoseconds
-    16  thread     as `pthread_self` says
+     0  ask        i32 (ptr context): nonzero ends the call, which then returns INTERRUPTED
+     8  asked      time of the last poll, in nanoseconds
+    16  thread     as `pthread_self` returns it
 
 The body of a parallel loop is a function of its own:
 
@@ -34,8 +34,8 @@ DETAILS: Final = (32, 40, 48)
 RECORD: Final = 56
 CONTEXT_SIZE: Final = 64
 
-# what a kernel may give instead of 0
-OUT_OF_RANGE: Final = 1  # details: number of the check, the index, the extent
+# statuses of kernels
+OUT_OF_RANGE: Final = 1  # details: number of the check, index, extent
 INTERRUPTED: Final = 2
 OUT_OF_MEMORY: Final = 3
 

@@ -1,20 +1,18 @@
-"""LLVM IR as text becomes object code.
+"""Compiles LLVM IR to object code.
 
     compile_module([text, …], target)       one object file, as bytes
     compile_many([[text, …], …], target)    several, by several processes when that is worth it
-    assembly([text, …], target)             the instructions, to read and to count
+    assembly([text, …], target)             the assembly, to read and to count
 
-A text is a complete LLVM module without a target: definitions, and declarations of what is not an
-intrinsic. Texts that go into one object define different symbols; what is `internal` stays apart.
+A text is a complete LLVM module without a target; intrinsics need no declarations. Texts of one
+object define different symbols, apart from `internal` ones.
 
-Kernels arrive in their final form: vectorised, unrolled, tiled. So no pass here vectorises or
-unrolls. What remains for LLVM is to keep in registers what a kernel keeps in local memory, which is
-all that kernels with a schedule of their own need (level 1), and to remove what other schedules
-compute or read several times over (level 2), for a third more of compile time. What surrounds the
-kernels of a program is many small functions that call each other: those LLVM puts into one another
-(level 3).
+Kernels are already vectorized, unrolled and tiled, so no pass here does that. Level 1 promotes
+local memory to registers, which is enough for kernels with a schedule of their own; level 2 also
+eliminates redundant computations and loads, for a third more of compile time; level 3 inlines, for
+the many small functions of programs.
 
-The same texts, target and level give the same bytes, on every machine.
+Compilation is deterministic: the same texts, target and level give the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 from relay import settings
-from relay.errors import Diagnostic, TargetError
+from relay.errors import TargetError
 from relay.target.llvm.machine import target_machine
 from relay.target.llvm.objects import MEMORY_FUNCTIONS, undefined_symbols
 from relay.target.llvm.target import LLVMTarget
@@ -40,15 +38,14 @@ log = logging.getLogger("relay")
 # Part of every cache key: raise it whenever the same texts compile to something else.
 COMPILER_VERSION: Final = 2
 
-# 0: no passes; 1: registers for local memory; 2: all of LLVM's simplification of functions;
-# 3: of the whole module, calls included
+# 0: no passes; 1: memory to registers; 2: function simplification; 3: with inlining
 Level = Literal[0, 1, 2, 3]
 DEFAULT_LEVEL: Final = 2
 _REGISTERS: Final = ("sroa", "simplify_cfg")
 
 
 def llvm_version() -> str:
-    """The version of LLVM that generates the code, and of the package that brings it."""
+    """The versions of LLVM and llvmlite."""
     import llvmlite
     from llvmlite import binding
 
@@ -64,46 +61,44 @@ def compile_module(
     exports: Collection[str] | None = None,
     apart: Collection[str] = (),
 ) -> bytes:
-    """One object file with the functions of all texts, position-independent.
+    """One position-independent object file with the functions of all texts.
 
-    `imports` names the functions of other libraries the code may call; any other is an error.
-    `exports` names those that others may call; None for all. Those in `apart` are not put into
-    functions that call them: who recurses does not want their memory on the stack.
+    `imports` are the external functions the code may call; any other is an error. `exports` are the
+    visible functions; None for all. Functions in `apart` are not inlined, so that recursive callers
+    do not have their memory on the stack.
     """
-    with _optimised(texts, target, opt, exports, apart) as (machine, module):
+    with _optimized(texts, target, opt, exports, apart) as (machine, module):
         data: bytes = machine.emit_object(module)
     if unknown := undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports):
-        raise TargetError(
-            Diagnostic(
-                "the code calls functions that are not part of it",
-                expected=f"instructions of {target}",
-                found=", ".join(sorted(unknown)),
-            )
+        raise TargetError.of(
+            "the code calls functions that are not part of it",
+            expected=f"instructions of {target}",
+            found=", ".join(sorted(unknown)),
         )
     return data
 
 
 def assembly(texts: Sequence[str], target: LLVMTarget, *, opt: Level = DEFAULT_LEVEL) -> str:
-    """The instructions of all texts, as an assembler reads them."""
-    with _optimised(texts, target, opt) as (machine, module):
+    """The assembly of all texts."""
+    with _optimized(texts, target, opt) as (machine, module):
         text: str = machine.emit_assembly(module)
     return text
 
 
 @contextmanager
-def _optimised(
+def _optimized(
     texts: Sequence[str],
     target: LLVMTarget,
     opt: Level,
     exports: Collection[str] | None = None,
     apart: Collection[str] = (),
 ) -> Iterator[tuple[Any, Any]]:
-    """(target machine, module with all texts, after the passes), until the end of the block."""
+    """The target machine and the optimized module of all texts, until the end of the block."""
     from llvmlite import binding
 
     machine = target_machine(target)
-    # A context of its own: names in a shared one would depend on what was compiled before. It must
-    # outlive its modules, which the garbage collector does not know; so both are closed here.
+    # Names in a shared context would depend on what was compiled before. A context must outlive its
+    # modules, which the garbage collector does not know; so both are closed here.
     with binding.create_context() as context, binding.parse_assembly("", context) as module:
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
@@ -119,17 +114,14 @@ def _optimised(
                 module.get_function(name).add_function_attribute("noinline")
             module.verify()
         except RuntimeError as error:
-            raise TargetError(
-                Diagnostic(
-                    "LLVM does not take the code made for a kernel", found=str(error).strip()
-                )
-            ) from None
+            message = "LLVM does not take the code made for a kernel"
+            raise TargetError.of(message, found=str(error).strip()) from None
         _simplify(module, machine, opt)
         yield machine, module
 
 
 def _hide(module: Any, exports: Collection[str]) -> None:
-    """Let nobody outside see what is not exported."""
+    """Make everything internal that is not exported."""
     for symbol in (*module.functions, *module.global_variables):
         if not symbol.is_declaration and symbol.name not in exports:
             symbol.linkage = "internal"
@@ -163,7 +155,7 @@ def _simplify(module: Any, machine: Any, opt: Level) -> None:
 
 # --- several modules ---------------------------------------------------------------------------
 
-# Starting a process takes about as long as compiling this much text.
+# Starting a process takes about as long as compiling this many characters.
 TEXT_PER_WORKER: Final = 300_000
 
 
@@ -176,15 +168,15 @@ def compile_many(
 ) -> list[bytes]:
     """An object file for each of `modules`.
 
-    LLVM is used by one thread of a process at a time, so much work is shared with other processes:
-    `workers` of them in all, by default as many as there are cores and the work is worth.
+    LLVM runs in one thread of a process at a time, so large work is shared by `workers` processes,
+    by default as many as there are cores and the work is worth.
     """
     sizes = [sum(map(len, texts)) for texts in modules]
     if workers is None:
         most = settings.WORKERS.read() or _cores()
         workers = min(most, sum(sizes) // TEXT_PER_WORKER)
     started = time.perf_counter()
-    # the long ones first: what is left at the end is short, and no process waits for another
+    # the longest first, which balances the load
     waiting = deque(sorted(range(len(modules)), key=lambda i: -sizes[i]))
     results: list[bytes | None] = [None] * len(modules)
     with _Helpers(min(workers, len(modules)) - 1) as helpers:
@@ -215,7 +207,7 @@ def _cores() -> int:
 
 
 class _Helpers:
-    """Processes that take modules from the same queue as this one, a thread looking after each."""
+    """Processes that take modules from the same queue as this one, each with a thread."""
 
     def __init__(self, count: int) -> None:
         self.workers = [
@@ -241,9 +233,9 @@ class _Helpers:
         waiting: deque[int],
         results: list[bytes | None],
     ) -> None:
-        """Begin; results appear in `results`."""
+        """Start compiling into `results`."""
 
-        def look_after(worker: CompileWorker) -> None:
+        def supervise(worker: CompileWorker) -> None:
             if not worker.ready():
                 log.info("a process that was to compile did not start; others take its work")
                 return
@@ -255,11 +247,11 @@ class _Helpers:
                     waiting.clear()
 
         for worker in self.workers:
-            self.threads.append(threading.Thread(target=look_after, args=(worker,), daemon=True))
+            self.threads.append(threading.Thread(target=supervise, args=(worker,), daemon=True))
             self.threads[-1].start()
 
     def finish(self) -> None:
-        """Wait for what was begun; raise what went wrong."""
+        """Wait for all processes; raise the first error."""
         for thread in self.threads:
             thread.join()
         if self.errors:

@@ -26,25 +26,7 @@ from relay.target.llvm.writer import (
     vector_type,
 )
 from relay.te import access
-from relay.te.expr import (
-    INDEX,
-    Axis,
-    Binary,
-    Bitcast,
-    Call,
-    Cast,
-    Compare,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    Select,
-    Source,
-    Unary,
-    Var,
-    variables,
-)
-from relay.te.expr import reads as expr_reads
+from relay.te import expr as te
 from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
@@ -55,25 +37,25 @@ _LONG_WAY = 60  # and those that are worth one for a whole vector
 class Expressions(Instructions):
     """Writes the values of expressions."""
 
-    def value(self, expr: Expr) -> Value:
+    def value(self, expr: te.Expr) -> Value:
         """The value of an expression, computed here unless it is known."""
         value = self._value(expr)
         return value if isinstance(value, Value) else tree.run(value)
 
-    def _value(self, expr: Expr) -> Value | Emission:
+    def _value(self, expr: te.Expr) -> Value | Emission:
         """The value, or how to compute it: most of them are known."""
-        if isinstance(expr, Const):
+        if isinstance(expr, te.Const):
             return Value(literal(expr), llvm_type(expr.dtype))
-        if isinstance(expr, Var):
+        if isinstance(expr, te.Var):
             return self._variable(expr)
         known = self._known(expr)
         return self._computed(expr) if known is None else known
 
-    def _computed(self, expr: Expr) -> Emission:
+    def _computed(self, expr: te.Expr) -> Emission:
         value: Value = yield self._compute(expr)
         return self.remember((expr, self._mask_name), value)
 
-    def _known(self, expr: Expr) -> Value | None:
+    def _known(self, expr: te.Expr) -> Value | None:
         """The value if it was computed before, under this mask or one that has all its lanes."""
         mask = self._mask_name
         while (known := self.recall((expr, mask))) is None and mask is not None:
@@ -84,7 +66,7 @@ class Expressions(Instructions):
     def _mask_name(self) -> str | None:
         return None if self.mask is None else self.mask.text
 
-    def _variable(self, var: Var) -> Value:
+    def _variable(self, var: te.Var) -> Value:
         if var is self.lane:
             numbers = ", ".join(f"i32 {i}" for i in range(self.lanes))
             return Value(f"<{numbers}>", "i32", self.lanes)
@@ -92,54 +74,54 @@ class Expressions(Instructions):
             raise RelayError(f"variable `{var.name}` has no value in kernel `{self.kernel.name}`")
         return self.variables[var]
 
-    def _compute(self, expr: Expr) -> Emission:
+    def _compute(self, expr: te.Expr) -> Emission:
         match expr:
-            case Read():
+            case te.Read():
                 read: Value = yield self._read(expr)
                 return read
-            case Select():
+            case te.Select():
                 chosen: Value = yield self._select(expr)
                 return chosen
-            case Binary() | Compare():
+            case te.Binary() | te.Compare():
                 left: Value = yield self._value(expr.left)
                 right: Value = yield self._value(expr.right)
-                if isinstance(expr, Compare):
+                if isinstance(expr, te.Compare):
                     return self._compare(expr, left, right)
                 return self._binary(expr, left, right)
-            case Unary():
+            case te.Unary():
                 operand: Value = yield self._value(expr.operand)
                 return self._unary(expr, operand)
-            case Cast() | Bitcast():
+            case te.Cast() | te.Bitcast():
                 operand = yield self._value(expr.operand)
                 return self._convert(expr, operand)
-            case Call():
+            case te.Call():
                 args = []
                 for arg in expr.args:
                     args.append((yield self._value(arg)))
                 return self._call(expr, args)
-            case Reduce() | Axis() | Var() | Const() | Expr():
+            case te.Reduce() | te.Axis() | te.Var() | te.Const() | te.Expr():
                 raise TypeError(f"{type(expr).__name__} cannot be computed in loops")
             case _:
                 assert_never(expr)
 
-    def depends(self, expr: Expr) -> bool:
+    def depends(self, expr: te.Expr) -> bool:
         """Whether an expression differs between the lanes."""
         if self.lane is None:
             return False
         known = self.dependent.get(expr)
         if known is None:
-            known = not self.varying.isdisjoint(variables(expr))
+            known = not self.varying.isdisjoint(te.variables(expr))
             self.dependent[expr] = known
         return known
 
-    def _select(self, expr: Select) -> Emission:
+    def _select(self, expr: te.Select) -> Emission:
         condition: Value = yield self._value(expr.condition)
         if not self._is_safe(expr):
             # what both sides compute in any case is computed before, and once
             for part in shared_parts(expr.if_true, expr.if_false):
                 yield self._value(part)
         if self._is_safe(expr):
-            if condition.lanes and expr.dtype != INDEX and self._is_long_way(expr):
+            if condition.lanes and expr.dtype != te.INDEX and self._is_long_way(expr):
                 passed: Value = yield self._passed_over(expr, condition)
                 return passed
             first: Value = yield self._value(expr.if_true)
@@ -149,7 +131,7 @@ class Expressions(Instructions):
         chosen: Value = yield how(expr, condition)
         return chosen
 
-    def _masked_sides(self, expr: Select, condition: Value) -> Emission:
+    def _masked_sides(self, expr: te.Select, condition: Value) -> Emission:
         """Each side for the lanes that want it."""
         outer = self.mask
         self.mask = self.both(outer, condition)
@@ -161,7 +143,7 @@ class Expressions(Instructions):
         self.mask = outer
         return self._chosen(expr, condition, first, second)
 
-    def _is_safe(self, expr: Select) -> bool:
+    def _is_safe(self, expr: te.Select) -> bool:
         """Whether both sides may be computed although only one is asked for: they read nothing that
         might be out of range, and are not too long. What is known costs nothing."""
         for side in (expr.if_true, expr.if_false):
@@ -169,7 +151,7 @@ class Expressions(Instructions):
             for part in tree.postorder(side, enter=lambda e: self._known(e) is None):
                 parts += 1
                 if (
-                    isinstance(part, Read)
+                    isinstance(part, te.Read)
                     and not self.in_range(part.source, part.indices)
                     and self._known(part) is None
                 ):
@@ -178,41 +160,38 @@ class Expressions(Instructions):
                 return False
         return True
 
-    def _is_long_way(self, expr: Select) -> bool:
+    def _is_long_way(self, expr: te.Select) -> bool:
         """Whether the other side has so much of its own that a branch costs less."""
         own = {id(part) for part in tree.postorder(expr.if_true)}
         return sum(id(part) not in own for part in tree.postorder(expr.if_false)) >= _LONG_WAY
 
-    def _passed_over(self, expr: Select, condition: Value) -> Emission:
+    def _passed_over(self, expr: te.Select, condition: Value) -> Emission:
         """The other side is computed only where some lane wants it."""
         first: Value = yield self._value(expr.if_true)
         first = self.spread(first)
         other = self.negated(condition)
         some = self.make(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({other})", "i1")
         before, wanted, done = self.block, self.label("wanted"), self.label("chosen")
-        self.line(f"br i1 {some.text}, label %{wanted}, label %{done}")
-        self.place(wanted)
+        self.branch(some, wanted, done)
         with self.scope():
             second: Value = yield self._value(expr.if_false)
             chosen = self._chosen(expr, condition, first, second)
         end = self.block
-        self.line(f"br label %{done}")
-        self.place(done)
+        self.enter(done)
         code = f"phi {chosen.full_type} [ {first.text}, %{before} ], [ {chosen.text}, %{end} ]"
         return self.make(code, chosen.type, chosen.lanes, chosen.reads)
 
-    def _chosen(self, expr: Select, condition: Value, first: Value, second: Value) -> Value:
+    def _chosen(self, expr: te.Select, condition: Value, first: Value, second: Value) -> Value:
         first, second = self._together((expr.if_true, first), (expr.if_false, second))
         if condition.lanes:
             first, second = self.spread(first), self.spread(second)
         reads = condition.reads | first.reads | second.reads
         return self.make(f"select {condition}, {first}, {second}", first.type, first.lanes, reads)
 
-    def _branches(self, expr: Select, condition: Value) -> Emission:
+    def _branches(self, expr: te.Select, condition: Value) -> Emission:
         """Only the side that is wanted."""
         then, otherwise, done = self.label("then"), self.label("else"), self.label("chosen")
-        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
-        self.place(then)
+        self.branch(condition, then, otherwise)
         with self.scope():
             first: Value = yield self._value(expr.if_true)
             first = self._alike(expr, first)
@@ -223,22 +202,21 @@ class Expressions(Instructions):
             second: Value = yield self._value(expr.if_false)
             second = self._alike(expr, second)
         second_end = self.block
-        self.line(f"br label %{done}")
-        self.place(done)
+        self.enter(done)
         reads = condition.reads | first.reads | second.reads
         both = f"[ {first.text}, %{first_end} ], [ {second.text}, %{second_end} ]"
         return self.make(f"phi {first.full_type} {both}", first.type, first.lanes, reads)
 
-    def _alike(self, expr: Select, side: Value) -> Value:
+    def _alike(self, expr: te.Select, side: Value) -> Value:
         """One side of a branch in the form that both have: in lanes, if one is."""
         if self.mask is None and not self.depends(expr):
             return side
         side = self.spread(side)
-        if expr.dtype != INDEX:
+        if expr.dtype != te.INDEX:
             return side
         return self._as_integer(side, "i32" if self._is_small(expr) else "i64")
 
-    def _read(self, expr: Read) -> Emission:
+    def _read(self, expr: te.Read) -> Emission:
         buffer = expr.source
         if not isinstance(buffer, Buffer):
             raise TypeError(f"tensor `{buffer.name}` is read in loops: lower the schedule first")
@@ -310,15 +288,15 @@ class Expressions(Instructions):
             loaded, start = self.make(code, kind, lanes, reads), start + count
         return loaded
 
-    def address(self, buffer: Source, indices: Sequence[Expr]) -> str:
+    def address(self, buffer: te.Source, indices: Sequence[te.Expr]) -> str:
         """The address of an element, for the first lane; it may lie outside."""
         total = self.flat(buffer, indices)
         return self.pointer(buffer, self.first_lane(total), inside=False)
 
-    def flat(self, buffer: Source, indices: Sequence[Expr]) -> Linear:
+    def flat(self, buffer: te.Source, indices: Sequence[te.Expr]) -> Linear:
         return access.flat(buffer.shape, indices, self.simplify)
 
-    def pointer(self, buffer: Source, total: Linear, *, inside: bool = True) -> str:
+    def pointer(self, buffer: te.Source, total: Linear, *, inside: bool = True) -> str:
         """The address of an element: what varies first, then what is constant, so that neighbours
         share all but a displacement. If the element is `inside`, LLVM may rely on it."""
         base = self.pointers[id(buffer)]
@@ -345,7 +323,7 @@ class Expressions(Instructions):
             found = self.remember(key, self.make(code, "ptr"))
         return found.text
 
-    def _apart(self, buffer: Source, total: Linear, masked: bool) -> Emission:
+    def _apart(self, buffer: te.Source, total: Linear, masked: bool) -> Emission:
         """Elements that do not follow each other, one by one."""
         kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         pointers: Value = yield self._pointers(buffer, total)
@@ -370,7 +348,7 @@ class Expressions(Instructions):
         terms = {atom: c for atom, c in total.terms.items() if atom is not self.lane}
         return Linear(terms, total.constant)
 
-    def _pointers(self, buffer: Source, total: Linear) -> Emission:
+    def _pointers(self, buffer: te.Source, total: Linear) -> Emission:
         """One address per lane."""
         kind = memory_type(buffer.dtype)
         moves = {a: self.depends(a) or self._may_be_in_lanes(a) for a in total.terms}
@@ -383,12 +361,12 @@ class Expressions(Instructions):
             f"getelementptr {kind}, ptr {base}, {offsets}", "ptr", self.lanes, offsets.reads
         )
 
-    def _may_be_in_lanes(self, atom: Expr) -> bool:
+    def _may_be_in_lanes(self, atom: te.Expr) -> bool:
         """Whether a part of an index may be in lanes though it does not depend on them: what is
         read while some lanes are off is."""
-        return self.mask is not None and not isinstance(atom, Var) and not self.depends(atom)
+        return self.mask is not None and not isinstance(atom, te.Var) and not self.depends(atom)
 
-    def in_range(self, buffer: Source, indices: Sequence[Expr]) -> bool:
+    def in_range(self, buffer: te.Source, indices: Sequence[te.Expr]) -> bool:
         """Whether every index is proven to lie in the buffer."""
         for position, extent in zip(indices, buffer.shape, strict=True):
             simple = self.simplify(position)
@@ -396,7 +374,7 @@ class Expressions(Instructions):
                 return False
         return True
 
-    def _check(self, buffer: Source, indices: Sequence[Expr]) -> None:
+    def _check(self, buffer: te.Source, indices: Sequence[te.Expr]) -> None:
         """In the checked mode: leave the kernel before an access outside the buffer."""
         if not self.kernel.checked:
             return
@@ -421,12 +399,12 @@ class Expressions(Instructions):
         self.line("ret void")
 
 
-def read_from(buffer: Source, total: Linear) -> frozenset[int]:
+def read_from(buffer: te.Source, total: Linear) -> frozenset[int]:
     """What is read where a position is read from: the buffer, and what the position depends on."""
     found = frozenset((id(buffer),))
     for atom in total.terms:
-        if not isinstance(atom, Var):
-            found = found.union(id(part.source) for part in expr_reads(atom))
+        if not isinstance(atom, te.Var):
+            found = found.union(id(part.source) for part in te.reads(atom))
     return found
 
 
@@ -435,22 +413,22 @@ def _is_inside(place: Value, limit: Value) -> bool:
     return place.text.isdigit() and limit.text.isdigit() and int(place.text) < int(limit.text)
 
 
-def shared_parts(first: Expr, second: Expr) -> list[Expr]:
+def shared_parts(first: te.Expr, second: te.Expr) -> list[te.Expr]:
     """What is computed for certain in both of two expressions, what it needs before it: reads, and
     whatever they use more than once.
 
         f(x) if c else x + 1     and     x     ->     x     when c is something else
     """
-    both = Select(first.dtype, Var("bool", "c"), first, second)
+    both = te.Select(first.dtype, te.Var("bool", "c"), first, second)
     uses = Counter(id(child) for part in tree.postorder(both) for child in tree.children(part))
-    certain: dict[int, frozenset[Expr]] = {}
+    certain: dict[int, frozenset[te.Expr]] = {}
     for part in tree.postorder(both):
-        if isinstance(part, Select):
+        if isinstance(part, te.Select):
             always = certain[id(part.if_true)] & certain[id(part.if_false)]
             always |= certain[id(part.condition)]
         else:
             always = frozenset().union(*(certain[id(child)] for child in tree.children(part)))
-        counts = isinstance(part, Read | Select) or uses[id(part)] > 1
+        counts = isinstance(part, te.Read | te.Select) or uses[id(part)] > 1
         certain[id(part)] = always | {part} if counts else always
     wanted = certain[id(both)]
     return [part for part in tree.postorder(both) if part in wanted and part is not both]

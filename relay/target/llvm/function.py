@@ -21,22 +21,8 @@ from relay.target.llvm.writer import (
     suffix,
     vector_type,
 )
+from relay.te import loops
 from relay.te.expr import INDEX, Const, Expr, Read, Var, const, variables
-from relay.te.loops import (
-    Allocate,
-    Block,
-    Buffer,
-    Fail,
-    For,
-    If,
-    Kind,
-    Let,
-    Prefetch,
-    Scope,
-    Statement,
-    Store,
-    While,
-)
 from relay.te.simplify import Linear
 from relay.te.work import work
 from relay.tree import Steps
@@ -55,7 +41,7 @@ SHARED, PER_WORKER = "@shared@", "@per_worker@"
 class Function(DotProducts):
     """Writes statements."""
 
-    def statement(self, statement: Statement) -> None:
+    def statement(self, statement: loops.Statement) -> None:
         tree.run(self._statement(statement))
 
     def finish(self) -> None:
@@ -64,39 +50,41 @@ class Function(DotProducts):
             self.line("call void @llvm.x86.sse.sfence()")
         self.line("ret void")
 
-    def _statement(self, statement: Statement) -> Steps[None]:
+    def _statement(self, statement: loops.Statement) -> Steps[None]:
         match statement:
-            case Block():
+            case loops.Block():
                 for step in statement.steps:
                     yield self._statement(step)
-            case For(kind=kind) if kind.is_parallel and not self.in_parallel and self.lane is None:
+            case loops.For(kind=kind) if (
+                kind.is_parallel and not self.in_parallel and self.lane is None
+            ):
                 yield self._parallel(statement)
-            case For(kind=Kind.VECTOR) if self.lane is None and not self.kernel.checked:
+            case loops.For(kind=loops.Kind.VECTOR) if self.lane is None and not self.kernel.checked:
                 yield self._vector(statement)
-            case For():
+            case loops.For():
                 yield self._loop(statement)
-            case Store():
+            case loops.Store():
                 self._store(statement)
-            case If():
+            case loops.If():
                 yield self._if(statement)
-            case Let():
+            case loops.Let():
                 yield self._let(statement)
-            case Allocate():
+            case loops.Allocate():
                 yield self._allocate(statement)
-            case While():
+            case loops.While():
                 yield self._while(statement)
-            case Prefetch():
+            case loops.Prefetch():
                 pointer = self.address(statement.buffer, statement.indices)
                 given = f"ptr {pointer}, i32 0, i32 {statement.level}, i32 1"
                 self.line(f"call void @llvm.prefetch.p0({given})")
-            case Fail():
+            case loops.Fail():
                 index, extent = self.integer(statement.index), self.integer(statement.extent)
                 self.leave(statement.what, index.text, extent.text)
                 self.place(self.label("left"))  # nobody comes here
             case _:
                 raise TypeError(f"{type(statement).__name__} is not a statement")
 
-    def _let(self, statement: Let) -> Steps[None]:
+    def _let(self, statement: loops.Let) -> Steps[None]:
         """A name for a value. Copies of a loop's body use it again, for others."""
         var = statement.var
         value, varies = self.value(statement.value), self.depends(statement.value)
@@ -113,7 +101,7 @@ class Function(DotProducts):
         """A position or an amount, in 64 bits."""
         return self._as_integer(self.value(expr), "i64")
 
-    def _loop(self, loop: For) -> Steps[None]:
+    def _loop(self, loop: loops.For) -> Steps[None]:
         extent = self.integer(loop.extent)
         self._same_for_all_lanes(extent)
         yield self._range(loop, Value("0", "i64"), extent)
@@ -124,7 +112,7 @@ class Function(DotProducts):
 
     def _range(
         self,
-        loop: For,
+        loop: loops.For,
         begin: Value,
         end: Value,
         backwards: str | None = None,
@@ -142,13 +130,11 @@ class Function(DotProducts):
             # it may not run at all
             start = self.label("start")
             some = self.make(f"icmp slt i64 {begin.text}, {end.text}", "i1")
-            self.line(f"br i1 {some.text}, label %{start}, label %{done}")
-            self.place(start)
+            self.branch(some, start, done)
             before = start
         often = None if self.looked or is_piece else self._how_often(loop)
         self.looked = self.looked or often is not None
-        self.line(f"br label %{head}")
-        self.place(head)
+        self.enter(head)
         var = self.fresh("i")
         position = len(self.lines)
         self.lines.append("")
@@ -176,7 +162,7 @@ class Function(DotProducts):
         self.place(done)
         self.written(writes)
 
-    def _how_often(self, loop: For) -> str | None:
+    def _how_often(self, loop: loops.For) -> str | None:
         """How many turns less one, a mask, go by until the next look whether to go on. None where
         the loop is short, or its turns are long, so that loops inside look up, and in turns of
         parallel loops over sizes that a run finds: those are short as a rule."""
@@ -187,7 +173,7 @@ class Function(DotProducts):
                 return None
             count = LOOK // max(1, int(turn.value))
             return str((1 << max(0, count.bit_length() - 1)) - 1)
-        if (self.in_parallel and loop.kind is not Kind.ALTERNATING) or any(
+        if (self.in_parallel and loop.kind is not loops.Kind.ALTERNATING) or any(
             var not in self.variables for var in variables(turn)
         ):
             return None
@@ -203,8 +189,7 @@ class Function(DotProducts):
         looking, asking, further = self.label("looking"), self.label("asking"), self.label("goes")
         some = self.make(f"and i64 {turn}, {often}", "i64")
         due = self.make(f"icmp eq {some}, {often}", "i1")
-        self.line(f"br i1 {due.text}, label %{looking}, label %{further}")
-        self.place(looking)
+        self.branch(due, looking, further)
         at = self.make(f"getelementptr i8, ptr %context, i64 {abi.WATCH}", "ptr")
         watch = self.make(f"load ptr, ptr {at.text}, align 8", "ptr")
         nobody = self.make(f"icmp eq ptr {watch.text}, null", "i1")
@@ -213,10 +198,9 @@ class Function(DotProducts):
         run = self.make("load ptr, ptr %context, align 8", "ptr")
         self.line(f"call void {run.text}(ptr %context, ptr null, ptr null, i64 0)")
         self._unless_stopped()
-        self.line(f"br label %{further}")
-        self.place(further)
+        self.enter(further)
 
-    def _vector(self, loop: For) -> Steps[None]:
+    def _vector(self, loop: loops.For) -> Steps[None]:
         if not isinstance(loop.extent, Const):
             raise RelayError(f"vector loop `{loop.var.name}` needs a constant extent")
         self.lane, self.lanes = loop.var, int(loop.extent.value)
@@ -231,23 +215,21 @@ class Function(DotProducts):
         self.lane, self.lanes = None, 0
         self.dependent = {}
 
-    def _while(self, loop: While) -> Steps[None]:
+    def _while(self, loop: loops.While) -> Steps[None]:
         writes = _stores(loop.body)
         self.written(writes)
         head, body, done = self.label("while"), self.label("do"), self.label("done")
-        self.line(f"br label %{head}")
-        self.place(head)
+        self.enter(head)
         with self.scope():
             condition = self.value(loop.condition)
             self._same_for_all_lanes(condition)
-            self.line(f"br i1 {condition.text}, label %{body}, label %{done}")
-            self.place(body)
+            self.branch(condition, body, done)
             yield self._statement(loop.body)
         self.line(f"br label %{head}")
         self.place(done)
         self.written(writes)
 
-    def _if(self, statement: If) -> Steps[None]:
+    def _if(self, statement: loops.If) -> Steps[None]:
         condition = self.value(statement.condition)
         if condition.lanes:
             yield self._masked(statement, condition)
@@ -255,8 +237,7 @@ class Function(DotProducts):
         writes = _stores(statement)
         then, done = self.label("then"), self.label("endif")
         otherwise = self.label("else") if statement.otherwise is not None else done
-        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
-        self.place(then)
+        self.branch(condition, then, otherwise)
         with self.scope():
             yield self._statement(statement.then)
         self.line(f"br label %{done}")
@@ -269,7 +250,7 @@ class Function(DotProducts):
         self.place(done)
         self.written(writes)
 
-    def _masked(self, statement: If, condition: Value) -> Steps[None]:
+    def _masked(self, statement: loops.If, condition: Value) -> Steps[None]:
         outer = self.mask
         self.mask = self.both(outer, condition)
         with self.scope():
@@ -280,15 +261,15 @@ class Function(DotProducts):
                 yield self._statement(statement.otherwise)
         self.mask = outer
 
-    def _allocate(self, statement: Allocate) -> Steps[None]:
+    def _allocate(self, statement: loops.Allocate) -> Steps[None]:
         buffer = statement.buffer
-        if buffer.scope is Scope.GLOBAL:
+        if buffer.scope is loops.Scope.GLOBAL:
             raise RelayError(f"buffer `{buffer.name}` is given to the kernel, not made in it")
         size = _elements(buffer) * item_bytes(buffer.dtype)
-        if not isinstance(size, Const) and buffer.scope is not Scope.WORKSPACE:
+        if not isinstance(size, Const) and buffer.scope is not loops.Scope.WORKSPACE:
             raise RelayError(f"the size of `{buffer.name}` is known at run time only")
         if isinstance(size, Const) and (
-            buffer.scope is not Scope.WORKSPACE or int(size.value) <= _STACK_BYTES
+            buffer.scope is not loops.Scope.WORKSPACE or int(size.value) <= _STACK_BYTES
         ):
             pointer = self.fresh("m")
             count = int(size.value) // item_bytes(buffer.dtype)
@@ -305,7 +286,7 @@ class Function(DotProducts):
             self.pointers[id(buffer)] = at.text
             yield self._statement(statement.body)
 
-    def _store(self, statement: Store) -> None:
+    def _store(self, statement: loops.Store) -> None:
         buffer = statement.buffer
         value = self.value(statement.value)
         self._check(buffer, statement.indices)
@@ -327,7 +308,7 @@ class Function(DotProducts):
                 self._scatter(buffer, lanes, total)
         self.written({id(buffer)})
 
-    def _stored(self, value: Value, buffer: Buffer) -> Value:
+    def _stored(self, value: Value, buffer: loops.Buffer) -> Value:
         """A value as memory holds it: truth in bytes, positions in 64 bits."""
         if buffer.dtype == INDEX:
             return self._as_integer(value, "i64")
@@ -336,7 +317,7 @@ class Function(DotProducts):
         whole = vector_type("i8", value.lanes)
         return self.make(f"zext {value} to {whole}", "i8", value.lanes)
 
-    def _store_vector(self, statement: Store, value: Value, total: Linear) -> None:
+    def _store_vector(self, statement: loops.Store, value: Value, total: Linear) -> None:
         """Lanes side by side."""
         buffer, mask = statement.buffer, self.mask
         align = item_bytes(buffer.dtype)
@@ -356,11 +337,13 @@ class Function(DotProducts):
         else:
             self.line(f"store {value}, ptr {pointer}, align {align}")
 
-    def _is_private(self, buffer: Buffer, indices: Sequence[Expr]) -> bool:
+    def _is_private(self, buffer: loops.Buffer, indices: Sequence[Expr]) -> bool:
         """Whether nobody else uses the memory, and there is enough of it for all lanes."""
-        return buffer.scope in (Scope.REGISTER, Scope.STACK) and self.in_range(buffer, indices)
+        return buffer.scope in (loops.Scope.REGISTER, loops.Scope.STACK) and self.in_range(
+            buffer, indices
+        )
 
-    def _scatter(self, buffer: Buffer, value: Value, total: Linear) -> None:
+    def _scatter(self, buffer: loops.Buffer, value: Value, total: Linear) -> None:
         """Lanes anywhere."""
         pointers = tree.run(self._pointers(buffer, total))
         mask = self.mask.text if self.mask is not None else "splat (i1 true)"
@@ -370,7 +353,7 @@ class Function(DotProducts):
             f"<{self.lanes} x i1> {mask})"
         )
 
-    def _is_aligned(self, buffer: Buffer, total: Linear) -> bool:
+    def _is_aligned(self, buffer: loops.Buffer, total: Linear) -> bool:
         """Whether vectors as registers hold them are stored where such vectors begin, which is so
         for the buffers of this variant."""
         size = item_bytes(buffer.dtype)
@@ -382,7 +365,7 @@ class Function(DotProducts):
             and all(step * size % whole == 0 for step in (*steps, total.constant))
         )
 
-    def _parallel(self, loop: For) -> Steps[None]:
+    def _parallel(self, loop: loops.For) -> Steps[None]:
         """The loop as a function of its own, called by the pool for a range of it."""
         kernel = self.kernel
         kernel.parallel_loops += 1
@@ -404,7 +387,7 @@ class Function(DotProducts):
             inner.variables[var] = Value(f"%c{len(captured)}", value.type)
             captured.append((value.type, value.text))
         backwards = None
-        if loop.kind is Kind.ALTERNATING:
+        if loop.kind is loops.Kind.ALTERNATING:
             backwards = f"%c{len(captured)}"
             parameters.append(f"i1 {backwards}")
             captured.append(("i1", self._other_way(name)))
@@ -429,8 +412,7 @@ class Function(DotProducts):
         self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {turns})")
         self._unless_stopped()
         if done is not None:
-            self.line(f"br label %{done}")
-            self.place(done)
+            self.enter(done)
         self.written(_stores(loop.body))
 
     def _unless_stopped(self) -> None:
@@ -463,7 +445,7 @@ class Function(DotProducts):
         to go on."""
         return self.make(f"sub i64 0, {extent.text}", "i64")
 
-    def _cut(self, loop: For, extent: Value, total: Value | None) -> Value:
+    def _cut(self, loop: loops.For, extent: Value, total: Value | None) -> Value:
         """An extent that says so where there is too little to do for that."""
         if total is not None:
             short = self.make(f"icmp slt i64 {total.text}, {CUT}", "i1")
@@ -475,7 +457,7 @@ class Function(DotProducts):
         return extent
 
     def _unless_little(
-        self, loop: For, name: str, closure: str, extent: Value
+        self, loop: loops.For, name: str, closure: str, extent: Value
     ) -> tuple[str, Value]:
         """Where a run shows that there is little to do, all of it is done right here; otherwise
         what follows is. The label of the end, and how much there is to do."""
@@ -485,8 +467,7 @@ class Function(DotProducts):
         total = self.make(f"mul i64 {extent.text}, {self.integer(amount).text}", "i64")
         little = self.make(f"icmp slt i64 {total.text}, {PARALLEL_WORK}", "i1")
         here, spread, done = self.label("here"), self.label("spread"), self.label("done")
-        self.line(f"br i1 {little.text}, label %{here}, label %{spread}")
-        self.place(here)
+        self.branch(little, here, spread)
         given = f"ptr %context, ptr {closure}, i64 0, {extent}, i64 0"
         self.line(f"call void @{name}({given})")
         self.line(f"br label %{done}")
@@ -526,21 +507,21 @@ class Function(DotProducts):
         return closure
 
 
-def _elements(buffer: Buffer) -> Expr:
+def _elements(buffer: loops.Buffer) -> Expr:
     total: Expr = const(1, INDEX)
     for extent in buffer.shape:
         total = total * extent
     return total
 
 
-def _stores(statement: Statement) -> set[int]:
+def _stores(statement: loops.Statement) -> set[int]:
     """The buffers a statement writes."""
-    return {id(part.buffer) for part in tree.postorder(statement) if isinstance(part, Store)}
+    return {id(part.buffer) for part in tree.postorder(statement) if isinstance(part, loops.Store)}
 
 
-def _free(loop: For) -> tuple[list[Buffer], list[Var]]:
+def _free(loop: loops.For) -> tuple[list[loops.Buffer], list[Var]]:
     """Buffers and variables that a loop uses and does not make itself, in order of appearance."""
-    buffers: dict[int, Buffer] = {}
+    buffers: dict[int, loops.Buffer] = {}
     used: dict[Var, None] = {}
     made: set[int] = set()
     bound: set[Var] = set()
@@ -549,7 +530,7 @@ def _free(loop: For) -> tuple[list[Buffer], list[Var]]:
         for part in tree.postorder(expr):
             if isinstance(part, Var):
                 used.setdefault(part)
-            elif isinstance(part, Read) and isinstance(part.source, Buffer):
+            elif isinstance(part, Read) and isinstance(part.source, loops.Buffer):
                 buffers.setdefault(id(part.source), part.source)
                 for extent in part.source.shape:
                     look_size(extent)
@@ -560,27 +541,27 @@ def _free(loop: For) -> tuple[list[Buffer], list[Var]]:
 
     for part in tree.postorder(loop.body):
         match part:
-            case For():
+            case loops.For():
                 bound.add(part.var)
                 look(part.extent)
-            case Let():
+            case loops.Let():
                 bound.add(part.var)
                 look(part.value)
-            case If() | While():
+            case loops.If() | loops.While():
                 look(part.condition)
-            case Allocate():
+            case loops.Allocate():
                 made.add(id(part.buffer))
                 for extent in part.buffer.shape:
                     look_size(extent)
-            case Store() | Prefetch():
+            case loops.Store() | loops.Prefetch():
                 buffers.setdefault(id(part.buffer), part.buffer)
                 for extent in part.buffer.shape:
                     look_size(extent)
                 for position in part.indices:
                     look(position)
-                if isinstance(part, Store):
+                if isinstance(part, loops.Store):
                     look(part.value)
-            case Fail():
+            case loops.Fail():
                 look(part.index)
                 look(part.extent)
     bound.add(loop.var)

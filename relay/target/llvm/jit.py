@@ -1,10 +1,10 @@
-"""Object code becomes functions in this process.
+"""Loads object code into this process.
 
     library = load([object, …], ["kernel_a", "kernel_b"])
     address = library.address("kernel_a")
 
-Only LLVM's linker is used: nothing is compiled here. The code stays mapped for as long as the
-`Library` lives; whoever keeps an address keeps the library.
+Only LLVM's linker is used: nothing is compiled here. Addresses are valid as long as the `Library`
+lives.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from relay.errors import Diagnostic, TargetError
+from relay.errors import TargetError
 from relay.target.llvm.machine import target_machine
 from relay.target.llvm.objects import architecture
 from relay.target.llvm.target import LLVMTarget
 
 
 class Library:
-    """Loaded code. Addresses may be asked for from any thread."""
+    """Loaded code; thread-safe."""
 
     def __init__(self, engine: Any, tracker: Any, addresses: dict[str, int]) -> None:
         self._engine = engine
@@ -30,7 +30,7 @@ class Library:
         self._lock = threading.Lock()
 
     def address(self, symbol: str) -> int:
-        """Where the function `symbol` begins."""
+        """The address of a function."""
         found = self._addresses.get(symbol)
         if found is not None:
             return found
@@ -38,16 +38,14 @@ class Library:
             try:
                 tracker = self._engine.lookup(_NAME, symbol)
             except RuntimeError:
-                raise TargetError(
-                    Diagnostic(f"the loaded code has no function `{symbol}`")
-                ) from None
-            # LLVM unloads the code when any of its trackers goes
+                raise TargetError.of(f"the loaded code has no function `{symbol}`") from None
+            # LLVM unloads the code when any of its trackers is deleted
             self._trackers.append(tracker)
             found = self._addresses[symbol] = int(tracker[symbol])
         return found
 
     def keep_forever(self) -> None:
-        """Never unload the code, not even when the interpreter ends: threads may be inside it."""
+        """Never unload the code, not even at exit: threads may run in it."""
         for tracker in self._trackers:
             tracker.detach()
         self._engine.detach()
@@ -63,21 +61,19 @@ def load(
 ) -> Library:
     """Link `objects` into this process.
 
-    `symbols` are the functions that will be asked for: all at once is faster than one by one.
-    `imports` gives the addresses of functions the code expects from elsewhere.
+    `symbols` are looked up at once, which is faster than one by one. `imports` are the addresses of
+    external functions.
     """
     from llvmlite import binding
 
     host = LLVMTarget.here()
     builder = binding.JITLibraryBuilder()
     for data in (objects,) if isinstance(objects, bytes) else objects:
-        if architecture(data) not in (host.arch, None):  # LLVM would link it all the same
-            raise TargetError(
-                Diagnostic(
-                    "the compiled code cannot be loaded: it is for another kind of machine",
-                    expected=host.arch,
-                    found=architecture(data),
-                )
+        if architecture(data) not in (host.arch, None):  # LLVM does not check it
+            raise TargetError.of(
+                "the compiled code cannot be loaded: it is for another kind of machine",
+                expected=host.arch,
+                found=architecture(data),
             )
         builder.add_object_img(data)
     for symbol in symbols:
@@ -93,7 +89,6 @@ def load(
         )
         tracker = builder.link(engine, _NAME)
     except RuntimeError as error:
-        raise TargetError(
-            Diagnostic("the compiled code cannot be loaded", found=str(error).strip())
-        ) from None
+        message = "the compiled code cannot be loaded"
+        raise TargetError.of(message, found=str(error).strip()) from None
     return Library(engine, tracker, {symbol: int(tracker[symbol]) for symbol in symbols})

@@ -1,9 +1,8 @@
-"""Kernels in native code, loaded into this process: called one at a time, or in a row inside one
-native call.
+"""Native kernels in this process: called one at a time, or a sequence of them in one native call.
 
-The runtime walks a table of calls; an entry lists which slots of the frame are the arguments.
+The runtime runs a table of calls:
 
-    table     {kernel, slots of its arguments, how many}            one entry per call
+    table     {kernel, slots of its arguments, their number}            one entry per call
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from relay.errors import Diagnostic, EvaluationError, allowed_indices
+from relay.errors import EvaluationError, allowed_indices
 from relay.native.runtime import Context, Request, runtime
 from relay.program.native import workspace_name
 from relay.target.kernel import Kernel
@@ -25,12 +24,12 @@ from relay.target.llvm.jit import Library
 from relay.target.loaded import CallFrame, CallSequence, KernelCall, Loaded, Slots
 from relay.target.memory import address_of
 
-# i64 (context, args): the workspace in bytes that a kernel needs for the given sizes
+# i64 (context, args): the size of the workspace in bytes
 _SizeOfWorkspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class NativeKernels(Loaded):
-    """Kernels in a library. A call uses at most `threads` threads."""
+    """The kernels of a library. A call uses at most `threads` threads."""
 
     def __init__(self, kernels: Sequence[Kernel], library: Library, threads: int) -> None:
         self.kernels = {kernel.name: kernel for kernel in kernels}
@@ -53,7 +52,7 @@ class NativeKernels(Loaded):
             self._free.append(frame)
 
     def entry(self, name: str) -> Entry:
-        """What is known about a kernel before it is called."""
+        """The entry of a kernel."""
         if (found := self.entries.get(name)) is None:
             found = Entry(self.kernels[name], self.library, address_of(self._indices))
             self.entries[name] = found
@@ -67,7 +66,7 @@ class NativeKernels(Loaded):
 
 
 class Entry:
-    """A kernel with everything that can be computed before it is called."""
+    """A kernel with what can be computed before calls."""
 
     def __init__(self, kernel: Kernel, library: Library, indices: int) -> None:
         self.kernel = kernel
@@ -125,7 +124,7 @@ class KernelFrame:
 
 
 class NativeSequence(CallSequence):
-    """Calls as a table that the runtime walks."""
+    """Kernel calls as a table for the runtime."""
 
     def __init__(self, loaded: NativeKernels, calls: Sequence[KernelCall]) -> None:
         super().__init__(loaded, calls)
@@ -143,14 +142,14 @@ class NativeSequence(CallSequence):
 
 
 class NativeFrame(CallFrame):
-    """A table of calls with a context to run in, and the slots as an array of C."""
+    """A table of calls with its context and arguments."""
 
     def __init__(self, sequence: NativeSequence, slots: Slots) -> None:
         super().__init__(sequence, slots)
         self.context = Context(sequence.threads)
         count, frame = len(sequence.calls), ctypes.addressof(slots)
         self.request = Request(self.context, sequence.table, count, frame)
-        # a call of a small model takes a few microseconds: nothing of Python in between
+        # a call of a small model takes a few microseconds: no Python code in between
         self.run = partial(runtime().call, self.request.address)  # type: ignore[method-assign]
 
     def failure(self, status: int) -> BaseException:
@@ -160,22 +159,21 @@ class NativeFrame(CallFrame):
         )
 
 
-# --- what went wrong
+# --- errors
 
 
 class HasDetails(Protocol):
-    """A context, of whatever kind."""
+    """A context of kernels or of programs."""
 
     @property
     def details(self) -> tuple[int, int, int]:
-        """What explains a failure."""
-        ...
+        """Details of a failure."""
 
 
 def kernel_failure(
     status: int, context: HasDetails, kernel: Kernel, place: str = ""
 ) -> EvaluationError:
-    """What the status of a kernel means; `place` is where it is called in the source."""
+    """The error for a status of a kernel; `place` is the source location of the call."""
     where = f"in {place}" if place else f"in kernel `{kernel.name}`"
     operators = ", ".join(f"`{name}`" for name in kernel.operators)
     told = not operators or (place and len(kernel.operators) == 1)
@@ -183,14 +181,12 @@ def kernel_failure(
     if status == abi.OUT_OF_RANGE:
         check, index, extent = context.details
         what = kernel.checks[check] if 0 <= check < len(kernel.checks) else "an index"
-        return EvaluationError(
-            Diagnostic(
-                f"{what} is out of range {where}",
-                expected=allowed_indices(what, extent),
-                found=str(index),
-                hint=hint,
-            )
+        return EvaluationError.of(
+            f"{what} is out of range {where}",
+            expected=allowed_indices(what, extent),
+            found=str(index),
+            hint=hint,
         )
     meaning = {abi.INTERRUPTED: "interrupted", abi.OUT_OF_MEMORY: "out of memory"}
     said = meaning.get(status, f"status {status}")
-    return EvaluationError(Diagnostic(f"{said} {where}", hint=hint))
+    return EvaluationError.of(f"{said} {where}", hint=hint)

@@ -1,4 +1,4 @@
-"""LLVM's code generator for a target, set up on first use."""
+"""LLVM's target machines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from relay.target.llvm.target import LLVMTarget
 
 
 def target_machine(target: LLVMTarget) -> Any:
-    """LLVM's code generator for `target`; its code may lie anywhere, so libraries can hold it."""
+    """LLVM's target machine for `target`, which generates position-independent code."""
     from llvmlite import binding
 
     if LLVMTarget.here().arch == target.arch:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        binding.initialize_native_asmparser()  # without it, text for the assembler ends the process
+        binding.initialize_native_asmparser()  # without it, inline assembly aborts the process
     else:
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()

@@ -1,8 +1,8 @@
-"""Reading object files: for which machine, and what do they expect from somewhere else?
+"""Reads object files: their architecture and undefined symbols.
 
-Kernels are complete in themselves. LLVM may still turn an instruction the processor lacks into a
-call of a support library (float16 without F16C, a remainder of floats), which would be slow, give
-other results elsewhere, or find no library at all; so every object is looked through.
+Kernels are self-contained. LLVM may still lower an instruction that the processor lacks to a call
+of a support library (float16 without F16C, a remainder of floats), which would be slow, not
+reproducible, or not available; so every object is checked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-# what LLVM may call for a block of memory; every system has them
+# functions of every system that LLVM may call
 MEMORY_FUNCTIONS: Final = frozenset({"memcpy", "memmove", "memset", "memcmp", "bcmp"})
 
 _MAGIC: Final = b"\x7fELF\x02\x01"  # 64 bits, little endian
@@ -24,14 +24,14 @@ _MACHINES: Final = {62: "x86_64", 183: "aarch64"}
 
 
 def architecture(data: bytes) -> str | None:
-    """The kind of machine an ELF object is for; None when that is not known."""
+    """The architecture of an ELF object; None for other formats and machines."""
     if not data.startswith(_MAGIC):
         return None
     return _MACHINES.get(int.from_bytes(data[18:20], "little"))
 
 
 def undefined_symbols(data: bytes) -> frozenset[str]:
-    """The names an ELF object uses without defining them; none for other formats."""
+    """The undefined symbols of an ELF object; none for other formats."""
     if not data.startswith(_MAGIC):
         return frozenset()
     table, entry, count, _ = _HEADER.unpack_from(data)

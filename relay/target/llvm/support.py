@@ -1,4 +1,4 @@
-"""The code that programs need besides their own: the runtime (`relay.native`)."""
+"""The runtime that programs need (`relay.native`)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from relay.target.llvm.target import LLVMTarget
 from relay.target.target import Store
 
 RUNTIME: Final = "runtime.o"
-PROGRAM_RUNTIME: Final = "program_runtime.o"  # what whole programs need more
+PROGRAM_RUNTIME: Final = "program_runtime.o"  # in addition, for whole programs
 
 
 def support(target: LLVMTarget, whole: bool, store: Store | None) -> dict[str, bytes]:
-    """The runtime for machines like `target`."""
+    """The object files of the runtime for `target`."""
     plain = portable(target)
 
     def kept(texts: list[str], make: Callable[[LLVMTarget], bytes]) -> bytes:
         if store is None:
             return make(plain)
-        from relay.cache.objects import key_of  # not for who loads what was compiled
+        from relay.cache.objects import key_of  # not needed to load compiled code
 
         return store.get_or_make(key_of(texts, plain), lambda: make(plain))
 
@@ -33,7 +33,7 @@ def support(target: LLVMTarget, whole: bool, store: Store | None) -> dict[str, b
 
 
 def start(support: Mapping[str, bytes]) -> None:
-    """Load the runtime from this code, unless it is loaded."""
+    """Load the runtime from these object files, unless it is loaded."""
     runtime(support.get(RUNTIME))
     if PROGRAM_RUNTIME in support:
         from relay.native.call import program_runtime

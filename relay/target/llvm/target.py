@@ -1,7 +1,6 @@
-"""The LLVM target: processors, written the way people write them (`relay.target.target`).
+"""The LLVM target: processors (`relay.target.target`).
 
-It is light to import: how schedules are chosen, code is made and loaded stands in the files beside
-it, which are imported when that is asked for.
+It is cheap to import: schedules, code generation and loading are imported on demand.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from relay.errors import Diagnostic, TargetError, did_you_mean
+from relay.errors import TargetError, did_you_mean
 from relay.target.llvm import features as table
 from relay.target.target import Target, TargetKind, described, mistake
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LLVMTarget(Target):
-    """A processor. Code for it runs where it is called, so its host must be of the same kind."""
+    """A processor; its host must be a machine of the same kind."""
 
     kind: ClassVar[TargetKind] = TargetKind("llvm")
     options: ClassVar[Mapping[str, str]] = {
@@ -44,7 +43,7 @@ class LLVMTarget(Target):
 
     triple: str
     cpu: str
-    features: str  # what differs from the processor's own extensions: "+avx512vnni,-fma"
+    features: str  # changes to the extensions of `cpu`: "+avx512vnni,-fma"
 
     @classmethod
     def of_options(cls, options: Mapping[str, str], text: str) -> LLVMTarget:
@@ -52,7 +51,7 @@ class LLVMTarget(Target):
 
     @classmethod
     def read(cls, text: str) -> LLVMTarget:
-        """The target of a description, which is of this kind."""
+        """The target of a description of this kind."""
         made = described(text)
         assert isinstance(made, cls)
         return made
@@ -135,7 +134,7 @@ class LLVMTarget(Target):
             return [compile_module(texts, self)]
         return compile_many([[text] for text in texts], self)
 
-    # --- what code generation asks
+    # --- properties for code generation
 
     @property
     def arch(self) -> str:
@@ -151,15 +150,15 @@ class LLVMTarget(Target):
 
     @property
     def enabled(self) -> frozenset[str]:
-        """Every extension code for this target may use."""
+        """All extensions that code for this target may use."""
         return _enabled(self.arch, self.cpu, self.features)
 
     @property
     def vector_bits(self) -> int:
-        """The width of the vectors kernels are written with.
+        """The vector width of kernels.
 
-        512 asks for the extensions every AVX-512 machine but the first has: code for bytes, 64-bit
-        integers and narrower vectors relies on them.
+        512 needs the extensions that all but the first AVX-512 machines have, for bytes, 64-bit
+        integers and narrower vectors.
         """
         have = self.enabled
         if have >= {"avx512f", "avx512bw", "avx512dq", "avx512vl"}:
@@ -168,22 +167,22 @@ class LLVMTarget(Target):
 
     @property
     def vector_registers(self) -> int:
-        """How many vectors registers hold at once."""
+        """The number of vector registers."""
         return 32 if self.arch == "aarch64" or self.vector_bits == 512 else 16
 
     @property
     def has_fma(self) -> bool:
-        """Whether multiply-add with one rounding is an instruction, not a library call."""
+        """Whether fused multiply-add is an instruction, not a library call."""
         return self.arch == "aarch64" or "fma" in self.enabled
 
     @property
     def has_f16c(self) -> bool:
-        """Whether float16 is converted by an instruction, not by a library call."""
+        """Whether float16 conversion is an instruction, not a library call."""
         return self.arch == "aarch64" or "f16c" in self.enabled
 
     @property
     def has_vnni(self) -> bool:
-        """Whether four products of bytes are summed by one x86 instruction at full width."""
+        """Whether x86 VNNI dot products of bytes exist at full width."""
         have = self.enabled
         if self.vector_bits == 512:
             return "avx512vnni" in have
@@ -194,13 +193,11 @@ class LLVMTarget(Target):
     def require_here(self, what: str) -> None:
         here = LLVMTarget.here()
         if missing := here.missing(self):
-            raise TargetError(
-                Diagnostic(
-                    f"{what} was made for another processor",
-                    expected=f"a machine with {', '.join(missing)}",
-                    found=str(here),
-                    hint="compile for what both have, such as target='llvm -level=avx2'",
-                )
+            raise TargetError.of(
+                f"{what} was made for another processor",
+                expected=f"a machine with {', '.join(missing)}",
+                found=str(here),
+                hint="compile for what both have, such as target='llvm -level=avx2'",
             )
 
     def support(self, whole: bool, store: Store | None = None) -> dict[str, bytes]:
@@ -243,10 +240,10 @@ class LLVMTarget(Target):
 
         return export(executable, self, path, kind, **options)
 
-    # --- what machines can run
+    # --- compatibility
 
     def missing(self, other: LLVMTarget) -> tuple[str, ...]:
-        """What a machine like this one lacks to run code made for `other`, by name."""
+        """What this machine lacks to run code for `other`, by name."""
         if self.arch != other.arch:
             return (f"the architecture {other.arch}",)
         if self.system != other.system:
@@ -254,7 +251,7 @@ class LLVMTarget(Target):
         return tuple(sorted(other.enabled - self.enabled))
 
     def supports(self, other: LLVMTarget) -> bool:
-        """Whether a machine like this one can run code made for `other`."""
+        """Whether this machine can run code for `other`."""
         return not self.missing(other)
 
 
@@ -279,7 +276,7 @@ def _parse(options: Mapping[str, str], text: str) -> tuple[str, str, str]:
             )
         return host_triple, host_cpu, ",".join(host_changes)
 
-    triple = _normalise(options["mtriple"]) if "mtriple" in options else host_triple
+    triple = _normalize(options["mtriple"]) if "mtriple" in options else host_triple
     if "level" in options and "mtriple" not in options and table.architecture(triple) != "x86_64":
         triple = "x86_64-unknown-linux-gnu"
     arch = table.architecture(triple)
@@ -300,7 +297,7 @@ def _parse(options: Mapping[str, str], text: str) -> tuple[str, str, str]:
 
 
 def _level(level: str, arch: str, text: str) -> tuple[str, tuple[str, ...]]:
-    """(processor, changes) of a level; the highest one takes what this machine adds to it."""
+    """(processor, changes) of a level; the highest one includes further extensions of the host."""
     if level not in table.X86_LEVELS:
         raise mistake(
             f"there is no level `{level}`",
@@ -349,8 +346,8 @@ def _changes(text: str, arch: str, whole: str) -> tuple[str, ...]:
 _SYSTEMS: Final = ("linux", "darwin", "macos", "macosx", "windows", "freebsd", "netbsd", "openbsd")
 
 
-def _normalise(triple: str) -> str:
-    """`aarch64-linux-gnu` -> `aarch64-unknown-linux-gnu`: four parts, as LLVM has them."""
+def _normalize(triple: str) -> str:
+    """`aarch64-linux-gnu` -> `aarch64-unknown-linux-gnu`"""
     parts = triple.split("-")
     parts[0] = table.architecture(triple) or parts[0]
     if len(parts) > 1 and parts[1].startswith(_SYSTEMS):

@@ -1,4 +1,4 @@
-"""A process that compiles for another one: both ends of the pipe between them.
+"""A compiler process: both ends of its pipe.
 
     python -m relay.target.llvm.worker      reads requests, writes answers, until its input ends
 
@@ -19,12 +19,12 @@ from relay.errors import Diagnostic, TargetError
 
 
 class CompileWorker(Worker):
-    """The other process, seen from the one that has something to compile."""
+    """A compiler process, as its client sees it."""
 
     module = __spec__.name
 
     def compile(self, texts: Sequence[str], target: str, opt: int) -> bytes:
-        """What `compile_module` gives, made by the other process."""
+        """`compile_module` in the other process."""
         request: dict[str, Any] = {"target": target, "opt": opt, "texts": len(texts)}
         try:
             write_frame(self._requests, json.dumps(request).encode())
@@ -34,12 +34,10 @@ class CompileWorker(Worker):
             answer = json.loads(read_frame(self._answers))
             data = read_frame(self._answers)
         except (EOFError, OSError, ValueError):
-            raise TargetError(
-                Diagnostic(
-                    "a process that compiles ended unexpectedly",
-                    found=f"exit status {self._process.wait()}",
-                    hint="what LLVM had to say stands in the standard error output",
-                )
+            raise TargetError.of(
+                "a process that compiles ended unexpectedly",
+                found=f"exit status {self._process.wait()}",
+                hint="what LLVM had to say stands in the standard error output",
             ) from None
         if answer["error"] is not None:
             raise TargetError([Diagnostic(**parts) for parts in answer["error"]])
@@ -47,7 +45,7 @@ class CompileWorker(Worker):
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """The other end: compile what is asked for until nothing more comes."""
+    """The server: compile requests until the input ends."""
     from relay.target.llvm.compile import compile_module
     from relay.target.llvm.target import LLVMTarget
 

@@ -65,6 +65,13 @@ def suffix(type: str, lanes: int) -> str:
     return f"v{lanes}{short}" if lanes else short
 
 
+def escaped(data: bytes) -> str:
+    """The inside of a string literal of LLVM."""
+    return "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data
+    )
+
+
 def literal(expr: Const) -> str:
     """A number as LLVM reads it; floats by their bits."""
     value = expr.value
@@ -215,8 +222,19 @@ class Writer:
         return f"{hint}{self.count}"
 
     def place(self, label: str) -> None:
+        """Begin a block."""
         self.lines.append(f"{label}:")
         self.block = label
+
+    def enter(self, label: str) -> None:
+        """Jump to a block, and begin it."""
+        self.line(f"br label %{label}")
+        self.place(label)
+
+    def branch(self, condition: Value, then: str, otherwise: str) -> None:
+        """Branch on a condition, and begin the block `then`."""
+        self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
+        self.place(then)
 
     def make(
         self, code: str, type: str, lanes: int = 0, reads: frozenset[int] = frozenset()

@@ -1,15 +1,15 @@
-"""A compiled model as a library for programs in C.
+"""Compiled models as C libraries.
 
 export.py           object files, archives, shared libraries
-model.py            what every model has: weights, `create`, `destroy`, `error`
+model.py            common code: weights, `create`, `destroy`, `error`
 library.py          straight-line models
 
 program_library.py  whole programs
-types.py            the types that a program in C comes across
+types.py            the types of the interface
 header.py           the header
-program.py          the functions of that header, in LLVM IR, and what a model is in memory
-tables.py           what they look up
-values.py           values: made, looked at
+program.py          the functions of the header, in LLVM IR, and the memory layout of a model
+tables.py           their tables
+values.py           construction and access of values
 running.py          a run
-failures.py         what goes wrong, in words
+failures.py         error messages
 """

@@ -1,4 +1,4 @@
-"""A compiled model for programs in C: an object file, an archive or a shared library, and a header.
+"""Exports models to C: an object file, an archive or a shared library, and a header.
 
     exe.export("net.o")                        net.o, net.h          weights inside
     exe.export("net.a", embed=False)           net.a, net.h, net.weights
@@ -9,8 +9,8 @@
     if (status) puts(net_error(status));
     net_destroy(model);
 
-Kernels, the runtime and the functions of the header are one LLVM module, of which only those
-functions are seen from outside. It needs the C library and POSIX threads, nothing of Relay.
+Kernels, the runtime and the functions of the header are one LLVM module, which exports only those
+functions. It needs the C library and POSIX threads, nothing of Relay.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def export(
     name: str | None = None,
     embed: bool = True,
 ) -> Path:
-    """Write the library to `path` and the header beside it, which is returned."""
+    """Write the library to `path` and the header beside it; returns the path of the header."""
     path = as_path(path)
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
@@ -60,7 +60,7 @@ def export(
     weights = library.weights.data()
     header = path.with_suffix(".h")
     with ExitStack() as files:
-        # all of them can be written, or none is replaced
+        # replace all files, or none
         made = files.enter_context(replacing(path, "the model"))
         text = files.enter_context(replacing(header, "its header"))
         folder = Path(files.enter_context(tempfile.TemporaryDirectory()))
@@ -87,7 +87,9 @@ def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
     constants = {name: tensor.array for name, tensor in exe.constants.items()}
     if isinstance(exe, StraightLineExecutable):
         return StraightLibrary(exe.program, target, constants, name, exe.threads, exe)
-    from relay.target.llvm.c.program_library import ProgramLibrary  # not for straight-line code
+    from relay.target.llvm.c.program_library import (
+        ProgramLibrary,  # not needed for straight-line code
+    )
 
     assert exe.code.program is not None
     read = {name: constants[name] for name in exe.code.program.constants}
@@ -95,7 +97,7 @@ def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
 
 
 def identifier(text: str) -> str:
-    """`text` as a name in C."""
+    """`text` as a C identifier."""
     made = re.sub(r"\W", "_", text, flags=re.ASCII)
     return made if made and not made[0].isdigit() else f"model_{made}"
 
@@ -104,7 +106,7 @@ def identifier(text: str) -> str:
 
 
 def archive(data: bytes, symbols: Sequence[str]) -> bytes:
-    """An `ar` archive of one object file, with the index linkers look symbols up in."""
+    """An `ar` archive of one object file, with a symbol index."""
     names = b"".join(symbol.encode() + b"\0" for symbol in symbols)
     index_size = 4 + 4 * len(symbols) + len(names)
     begin = 8 + 60 + index_size + index_size % 2
@@ -118,7 +120,7 @@ def _member(name: str, data: bytes) -> bytes:
 
 
 def _link(made: Path, path: Path, target: LLVMTarget) -> None:
-    """A shared library of one object file, by the system's linker."""
+    """Link one object file to a shared library with the linker of the system."""
     tools = [tool for tool in ("cc", "gcc", "clang", "ld") if shutil.which(tool)]
     if not tools or target.arch != LLVMTarget.here().arch:
         raise RelayError(

@@ -1,7 +1,7 @@
-"""What goes wrong in an exported program, as a status and in words: functions in LLVM IR.
+"""Errors of an exported program, as statuses and messages, in LLVM IR.
 
-Values are checked when the program in C hands them over, against what is known of them
-(`tables.py`); a run that ends early is explained by what it left in the context.
+Arguments and fields are checked against the tables of `tables.py`; the message of a failed run is
+made from the context.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from relay.native import layout
 from relay.target.llvm.c.model import MESSAGES, string_text
 
-# What the functions give besides the codes of `relay.target.llvm.c.model` and of the runtime.
+# Statuses in addition to those of `relay.target.llvm.c.model` and the runtime.
 WRONG_VALUE: Final = 7
 PROGRAM_MESSAGES: Final = {
     **MESSAGES,
@@ -51,7 +51,7 @@ define internal void @relay_set_status(ptr %model, i32 %status) nounwind {
   ret void
 }
 
-; A status whose message is there already.
+; Set the status of an invalid value, whose message is set already.
 define internal void @relay_wrong(ptr %model) nounwind {
   call void @relay_set_status(ptr %model, i32 $wrong_value)
   ret void
@@ -67,13 +67,13 @@ define internal void @relay_no_memory(ptr %model, ptr %who) noinline cold nounwi
   ret void
 }
 
-; 0 if a value fits what is known of it, or a status.
+; Check a value: 0, or a status.
 define internal i32 @relay_check(ptr %model, ptr %value, ptr %part, ptr %bound) nounwind {
 entry:
   %message = getelementptr i8, ptr %model, i64 $message_at
   %label = load ptr, ptr %part[8]
   br eq ptr %value, null, label %missing, label %there
-missing:                                 ; most likely it could not be made: that is told
+missing:                                 ; keep the status of an earlier failure to allocate it
   %before = load i64, ptr %model[$status_at]
   br ne i64 %before, 0, label %earlier, label %say.missing
 earlier:
@@ -139,7 +139,7 @@ wrong:
   ret i32 $wrong_value
 }
 
-; Why a run ended, in words.
+; Set the message of a failed run.
 define internal void @relay_explain(ptr %model, i32 %status) noinline cold nounwind {
 entry:
   call void @relay_set_status(ptr %model, i32 %status)
@@ -177,7 +177,7 @@ stack:
   ret void
 unequal:
   br i1 %known, label %say.unequal, label %other
-say.unequal:                             ; the site's own formats, with a number each
+say.unequal:                             ; the formats of the site, with a number each
   %found = load i64, ptr %model[$detail_0]
   %expected = load i64, ptr %model[$detail_1]
   %first = load ptr, ptr @relay_expecteds[ptr %number]

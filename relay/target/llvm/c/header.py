@@ -1,7 +1,5 @@
-"""The C header of a whole program.
-
-The library has few functions, which know words only; the header puts functions with types around
-them, so that C's compiler sees what fits and what does not.
+"""The C header of a whole program: typed inline functions around the few functions on words that
+the library has.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from relay.native import layout
 from relay.program.program import ScalarSpec, spec_text
 from relay.target.llvm import abi
 from relay.target.llvm.c.failures import WRONG_VALUE
-from relay.target.llvm.c.types import CConstructor, CData, CTypes, Place, c_scalar
+from relay.target.llvm.c.types import CConstructor, CData, CSlot, CTypes, c_scalar
 from relay.target.llvm.program.words import is_object
 from relay.target.llvm.target import LLVMTarget
 
@@ -43,9 +41,6 @@ def header_text(types: CTypes, target: LLVMTarget, *, weights: str, threads: int
         data="".join(_data_text(types, data) for data in types.data),
         run=_run_text(types),
     )
-
-
-# --- parts --------------------------------------------------------------------------------------
 
 
 def _word_text(name: str, dtype: str) -> str:
@@ -86,7 +81,7 @@ def _make_text(types: CTypes, data: CData, one: CConstructor) -> str:
     )
 
 
-def _field_text(types: CTypes, data: CData, one: CConstructor, place: Place) -> str:
+def _field_text(types: CTypes, data: CData, one: CConstructor, place: CSlot) -> str:
     name = f"{one.name}{place.name.removeprefix('field')}"
     word = f"{types.model}_field(value, {one.number}, {place.word})"
     return (
@@ -116,18 +111,18 @@ def _run_text(types: CTypes) -> str:
     )
 
 
-def _listed(places: Sequence[Place]) -> str:
+def _listed(places: Sequence[CSlot]) -> str:
     return "\n".join(f"     {p.name}: {spec_text(p.spec)}" for p in places) or "     none"
 
 
 def _wrapped(start: str, parts: Sequence[str]) -> str:
-    """Parts after `start`, with commas between; on a line each when they are too long for one."""
+    """`start` and comma-separated parts, one per line if they are too long for one."""
     line = start + ", ".join(parts)
     return line if len(line) <= 92 else f"{start}\n    " + ",\n    ".join(parts)
 
 
-def _words(types: CTypes, places: Sequence[Place]) -> list[str]:
-    """The words of values, by their names."""
+def _words(types: CTypes, places: Sequence[CSlot]) -> list[str]:
+    """C expressions for the words of values."""
     return [
         f"(int64_t)(intptr_t){place.name}"
         if is_object(place.spec)
@@ -136,14 +131,14 @@ def _words(types: CTypes, places: Sequence[Place]) -> list[str]:
     ]
 
 
-def _value(types: CTypes, place: Place, word: str) -> str:
-    """The value in a word."""
+def _value(types: CTypes, place: CSlot, word: str) -> str:
+    """A C expression for the value in a word."""
     if is_object(place.spec):
         return f"({types.value(place.spec)})(intptr_t){word}"
     return f"{_word_name(types, place)}_value({word})"
 
 
-def _word_name(types: CTypes, place: Place) -> str:
+def _word_name(types: CTypes, place: CSlot) -> str:
     assert isinstance(place.spec, ScalarSpec)
     return f"{types.model}_word_{place.spec.dtype}"
 

@@ -1,10 +1,10 @@
-"""The text of a straight-line model as a C library: `run` in LLVM IR, and the header.
+"""Straight-line models as C libraries: `run` in LLVM IR, and the header.
 
-What `create` makes is laid out like a frame of `relay.executors.bound`:
+A model is laid out like a frame of `relay.executors.bound`:
 
      0  the context            64 bytes
-    64  loaded weights         a block of their own; null when they are inside the library
-    72  the frame              8 bytes a slot: inputs, outputs, constants, stretches of the arena
+    64  loaded weights         an allocated block; null for embedded weights
+    72  the frame              8 bytes per slot: inputs, outputs, constants, parts of the arena
      …  the arena              aligned
 """
 
@@ -21,7 +21,7 @@ from relay.executors.straight_line import StraightLineExecutable
 from relay.native.notation import assemble
 from relay.program.plan import ALIGNMENT, Arena, InConstant
 from relay.target.llvm import abi
-from relay.target.llvm.c.model import CLibrary
+from relay.target.llvm.c.model import CLibrary, array_text
 
 LOADED: Final = abi.CONTEXT_SIZE
 FRAME: Final = LOADED + 8
@@ -29,7 +29,7 @@ FRAME: Final = LOADED + 8
 
 @dataclass
 class StraightLibrary(CLibrary):
-    """An exported model that is straight-line code."""
+    """An exported straight-line model."""
 
     exe: StraightLineExecutable
 
@@ -39,14 +39,14 @@ class StraightLibrary(CLibrary):
         return self.compiled([kernel.ir for kernel in self.program.kernels], self.text(embedded))
 
     def text(self, embedded: Path | None) -> str:
-        """The functions of the header, in LLVM IR, and the tables they read."""
+        """The exported functions and their tables, in LLVM IR."""
         main = self.exe.bound
         arena = -(-(FRAME + 8 * len(main.slots)) // ALIGNMENT) * ALIGNMENT
         places = main.slots.items()
         offsets = self.weights.offsets
         in_arena = [(slot, arena + p.offset) for p, slot in places if isinstance(p, Arena)]
         in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
-        # the arena has room for so many threads
+        # the arena has workspaces for this many threads
         size, most = arena + main.plan.arena + ALIGNMENT, self.threads
         names = {
             "frame": FRAME,
@@ -93,7 +93,7 @@ def _described(infos: Sequence[TensorInfo]) -> str:
 
 
 def table_text(calls: Sequence[tuple[str, Sequence[int]]]) -> str:
-    """The table the runtime walks through: kernels, and the slots of their arguments."""
+    """The table of kernel calls: kernels, and the slots of their arguments."""
     lines = [f"declare i32 @{name}(ptr, ptr)" for name in dict(calls)]
     entries = []
     for number, (name, slots) in enumerate(calls):
@@ -102,22 +102,18 @@ def table_text(calls: Sequence[tuple[str, Sequence[int]]]) -> str:
         lines.append(f"@relay_slots_{number} = internal constant {values}")
         fields = f"ptr @{name}, ptr @relay_slots_{number}, i64 {len(slots)}"
         entries.append(f"{{ ptr, ptr, i64 }} {{ {fields} }}")
-    body = f"[{', '.join(entries)}]" if entries else "zeroinitializer"
-    kind = f"[{len(entries)} x {{ ptr, ptr, i64 }}]"
-    return "\n".join([*lines, f"@relay_table = internal constant {kind} {body}", ""])
+    return "\n".join([*lines, array_text("relay_table", "{ ptr, ptr, i64 }", entries)])
 
 
 def pairs_text(name: str, pairs: Sequence[tuple[int, int]]) -> str:
     """A table of pairs of numbers."""
-    numbers = ", ".join(f"i64 {number}" for pair in pairs for number in pair)
-    body = f"[{numbers}]" if pairs else "zeroinitializer"
-    return f"@{name} = internal constant [{2 * len(pairs)} x i64] {body}\n"
+    return array_text(name, "i64", [f"i64 {number}" for pair in pairs for number in pair])
 
 
 _FUNCTIONS: Final = """
 declare i32 @relay_run(ptr, ptr, i64, ptr)
 
-; slot -> base + offset, for every pair of a table
+; store base + offset in the slot, for every pair of a table
 define internal void @relay_place(ptr %model, ptr %pairs, i64 %count, ptr %base) nounwind {
 entry:
   br sgt i64 %count, 0, label %loop, label %done

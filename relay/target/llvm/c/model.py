@@ -1,7 +1,7 @@
-"""What every model exported for C has, in LLVM IR: weights, `create`, `destroy`, `error`.
+"""What all models exported to C share, in LLVM IR: weights, `create`, `destroy`, `error`.
 
-A model is one block of memory that begins with a context (`relay.target.llvm.abi`). What else is in
-it differs from kind to kind, and so does how that is set up:
+A model is one block of memory that begins with a context (`relay.target.llvm.abi`). The rest
+depends on the kind of model, which defines:
 
     void relay_set_up(ptr model, ptr weights)      `library.py`, `program.py`
     void relay_tear_down(ptr model)
@@ -30,8 +30,9 @@ from relay.safetensors import array_to_bytes
 from relay.target.llvm import abi
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.target import LLVMTarget
+from relay.target.llvm.writer import escaped
 
-# What the functions give besides the codes of `relay.target.llvm.abi`.
+# Statuses in addition to those of `relay.target.llvm.abi`.
 UNREADABLE: Final = 4
 OTHER_WEIGHTS: Final = 5
 NO_WEIGHTS: Final = 6
@@ -46,19 +47,19 @@ MESSAGES: Final = {
 }
 
 IMPORTS: Final = frozenset({"posix_memalign", "free", "fopen", "fread", "fclose"})
-HEADER_SIZE: Final = ALIGNMENT  # of the file of weights: what it belongs to
+HEADER_SIZE: Final = ALIGNMENT  # of the file of weights: the digest of the model
 
 
 @frozen
 class WeightBlock:
-    """The constants of a program, one after the other, each aligned."""
+    """The constants of a program as one block, each aligned."""
 
     program: Program
     arrays: Mapping[str, np.ndarray]
 
     @cached_property
     def offsets(self) -> dict[str, int]:
-        """Where each begins."""
+        """The offset of each constant."""
         found: dict[str, int] = {}
         end = 0
         for name, array in self.arrays.items():
@@ -72,12 +73,12 @@ class WeightBlock:
 
     @cached_property
     def digest(self) -> bytes:
-        """What the weights belong to: the first bytes of their file."""
+        """The digest of the program that the weights belong to."""
         layout = f"{to_text(self.program)}\n{self.offsets}"
         return hashlib.sha512(layout.encode()).digest()[:HEADER_SIZE]
 
     def data(self) -> bytes:
-        """All of it."""
+        """The bytes of the block."""
         block = bytearray(self.size)
         for name, array in self.arrays.items():
             data = array_to_bytes(np.ascontiguousarray(array))
@@ -91,7 +92,7 @@ def _aligned(size: int) -> int:
 
 @dataclass
 class CLibrary(ABC):
-    """The parts of an exported model. `constants` are those it reads, by name and in order."""
+    """A model exported to C. `constants` are those it reads, in order."""
 
     program: Program
     target: LLVMTarget
@@ -99,12 +100,12 @@ class CLibrary(ABC):
     name: str
     threads: int
 
-    verbs: ClassVar[tuple[str, ...]]  # of the functions that are seen from outside
+    verbs: ClassVar[tuple[str, ...]]  # suffixes of the exported functions
     messages: ClassVar[Mapping[int, str]] = MESSAGES  # by status
 
     @abstractmethod
     def object(self, embedded: Path | None) -> bytes:
-        """The object file, with the weights in a file inside, or without any."""
+        """The object file, with the weights of the file `embedded`, or without any."""
 
     @abstractmethod
     def header(self, embed: bool) -> str:
@@ -112,22 +113,22 @@ class CLibrary(ABC):
 
     @property
     def functions(self) -> list[str]:
-        """Those that are seen from outside."""
+        """The exported functions."""
         return [f"{self.name}_{verb}" for verb in self.verbs]
 
     @cached_property
     def weights(self) -> WeightBlock:
-        """What the kernels read."""
+        """The constants as a block."""
         return WeightBlock(self.program, self.constants)
 
     def weights_place(self, embed: bool) -> str:
-        """What `create` is given for the weights, for the header."""
+        """The argument of `create` for the weights, for the header."""
         return "NULL for those inside" if embed else f"{self.name}.weights"
 
     def compiled(
         self, code: Sequence[str], text: str, imports: frozenset[str] = frozenset(), **options: Any
     ) -> bytes:
-        """The object file of `code`, the runtime, and `text`, which has the functions."""
+        """The object file of `code`, the runtime, and `text` with the exported functions."""
         imports = pool.imports(self.target) | IMPORTS | imports
         texts = [*code, *runtime_texts(self.target), text]
         return compile_module(
@@ -139,8 +140,8 @@ class CLibrary(ABC):
     ) -> str:
         """`create`, `destroy` and `error`.
 
-        A model has `size` bytes; at `loaded` it keeps weights read from a file. It uses no more
-        than `most_threads`. `embedded` is the file of the weights that go into the library.
+        A model has `size` bytes, with the address of weights read from a file at `loaded`, and uses
+        at most `most_threads`. `embedded` is the file of embedded weights.
         """
         names = {
             "name": self.name,
@@ -161,7 +162,7 @@ class CLibrary(ABC):
 
 
 def weights_text(file: Path | None) -> str:
-    """The weights as data of the library, taken from a file by the assembler."""
+    """The weights as data of the library, included by the assembler."""
     if file is None:
         return "@relay_weights = internal constant [64 x i8] zeroinitializer, align 64\n"
     place = str(file).replace("\\", "\\5C").replace('"', "\\22")
@@ -177,7 +178,7 @@ def weights_text(file: Path | None) -> str:
 
 
 def error_text(name: str, messages: Mapping[int, str]) -> str:
-    """What a status means."""
+    """The function that explains a status."""
     lines = [string_text(f"relay_meaning_{status}", text) for status, text in messages.items()]
     lines.append(string_text("relay_no_meaning", "unknown status"))
     lines.append(f"define ptr @{name}_error(i32 %status) nounwind {{")
@@ -190,12 +191,15 @@ def error_text(name: str, messages: Mapping[int, str]) -> str:
 
 
 def string_text(name: str, text: str) -> str:
-    """A string of C's, as a global."""
+    """A C string as a global."""
     data = text.encode() + b"\0"
-    quoted = "".join(
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in data
-    )
-    return f'@{name} = internal constant [{len(data)} x i8] c"{quoted}"'
+    return f'@{name} = internal constant [{len(data)} x i8] c"{escaped(data)}"'
+
+
+def array_text(name: str, kind: str, entries: Sequence[str]) -> str:
+    """A constant array, as a global."""
+    body = f"[{', '.join(entries)}]" if entries else "zeroinitializer"
+    return f"@{name} = internal constant [{len(entries)} x {kind}] {body}\n"
 
 
 _MODEL: Final = """
@@ -211,7 +215,7 @@ declare i32 @relay_pool_stop()
 @relay_digest = internal constant [$header_size x i8] c"$digest"
 @relay_mode = internal constant [3 x i8] c"rb\\00"
 
-; the weights in a file: a digest of what they belong to, then the data
+; read the file of weights: a digest of the model, then the data
 define internal i32 @relay_load(ptr %path, ptr %result) nounwind {
 entry:
   %found = alloca [$header_size x i8]
@@ -279,7 +283,7 @@ fill:
   ret i32 0
 }
 
-; as many threads as that, or for none, as many as the model was compiled for
+; use `threads` threads, or for 0 as many as the model was compiled for
 define internal void @relay_use_threads(ptr %model, i32 %threads) nounwind {
   %wide = sext i32 %threads to i64
   %all = icmp slt i64 %wide, 1
@@ -297,7 +301,7 @@ some:
   %loaded = load ptr, ptr %model[$loaded]
   call void @free(ptr %loaded)
   call void @free(ptr %model)
-  ; its threads end, so that the library can be unloaded; another model starts new ones
+  ; stop the threads, so that the library can be unloaded; another model starts new ones
   %busy = call i32 @relay_pool_stop()
   br label %done
 done:

@@ -1,19 +1,18 @@
-"""The text of a whole program as a C library: the functions of its header in LLVM IR.
+"""Whole programs as C libraries: the functions of the header, in LLVM IR.
 
-What `create` makes is one block of memory:
+A model is one block of memory:
 
        0  the context          of programs (`relay.native.layout`)
-    2048  loaded weights       a block of their own; null when they are inside the library
-    2056  holds                how many values the program in C has to release yet
-    2064  failed               not 0 when a run has failed and something is held since
-    2072  status               what went wrong last
-    2080  watch                i32 (ptr model), or null: not 0 ends a run
-    2088  message              what went wrong, in words
-    2560  constants            their addresses, and the objects themselves
+    2048  loaded weights       an allocated block; null for embedded weights
+    2056  holds                the number of references that the C program owns
+    2064  failed               nonzero if a run has failed since `holds` was 0
+    2072  status               of the last error
+    2080  watch                i32 (ptr model), or null: nonzero ends a run
+    2088  message              of the last error
+    2560  constants            a table of their addresses, and the objects
 
-Values are objects of the context's heap, and words of the program in C are object words. When it
-holds nothing any longer, the heap is emptied (`relay_end`): cells that hold each other go then, and
-what a run that failed has left behind, whose holds nobody knows.
+Values are objects of the heap. When the C program has released all of them, the heap is emptied
+(`relay_end`), which frees cycles of cells and what failed runs have left.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ MOST_DIMENSIONS: Final = 64
 
 
 def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: Constants) -> str:
-    """The functions of a header but `create`, `destroy` and `error`. `entry` runs the program."""
+    """All functions but `create`, `destroy` and `error`. `entry` runs the program."""
     sizes = Sizes()
     tables = [
         parts_text("relay_arguments", [(f"argument `{p.name}`", p) for p in types.params], sizes),
@@ -107,7 +106,7 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
 
 
 def model_size(constants: Constants) -> int:
-    """How much memory a model takes."""
+    """The size of a model in bytes."""
     return CONSTANTS + 8 * len(constants.words) + ALIGNMENT
 
 
@@ -173,7 +172,7 @@ entry:
   store i64 %bytes, ptr %model[$limit]
   %holds = load i64, ptr %model[$holds_at]
   br eq i64 %holds, 0, label %begin.anew, label %done
-begin.anew:                              ; what was kept for later may be more than the limit
+begin.anew:                              ; the memory kept for later may exceed the limit
   call void @relay_close(ptr %model)
   br label %done
 done:
@@ -188,7 +187,7 @@ define void @${name}_set_watch(ptr %model, ptr %watch) nounwind {
   ret void
 }
 
-; What the runtime calls from time to time.
+; The callback of the runtime.
 define internal i32 @relay_look(ptr %model, ptr %0, ptr %1) nounwind {
   %watch = load ptr, ptr %model[$watch_at]
   %answer = call i32 %watch(ptr %model)
@@ -209,7 +208,7 @@ define i64 @${name}_live(ptr %model) nounwind {
 """
 
 _HOLDS: Final = """
-; So many more values are the caller's. With none, nothing is left.
+; Add to the number of references of the caller; at 0 the heap is emptied.
 define internal void @relay_count_holds(ptr %model, i64 %more) nounwind {
 entry:
   %holds = load i64, ptr %model[$holds_at]
@@ -219,7 +218,7 @@ entry:
 empty:
   %failed = load i64, ptr %model[$failed_at]
   br eq i64 %failed, 0, label %end, label %reset
-reset:                                   ; what a run that failed has left may not be complete
+reset:                                   ; objects of a failed run may be incomplete
   store i64 0, ptr %model[$failed_at]
   call void @relay_reset(ptr %model)
   br label %end

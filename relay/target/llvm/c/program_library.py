@@ -1,4 +1,4 @@
-"""A whole program for programs in C: what `export.py` writes to files.
+"""Whole programs as C libraries (`export.py` writes them).
 
 exe = relay.compile(tree_lstm, params)
 exe.export("tree.o")
@@ -32,14 +32,14 @@ from relay.target.llvm.program.translate import Translated, translate
 
 @dataclass
 class ProgramLibrary(CLibrary):
-    """An exported program."""
+    """An exported whole program."""
 
     verbs = FUNCTIONS
     messages = PROGRAM_MESSAGES
 
     @cached_property
     def types(self) -> CTypes:
-        """Those that a program in C comes across."""
+        """The types in its interface."""
         return CTypes(self.program, self.name)
 
     def object(self, embedded: Path | None) -> bytes:

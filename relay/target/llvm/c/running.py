@@ -1,4 +1,4 @@
-"""A run of an exported program, in LLVM IR: arguments checked and held, `main`, results counted."""
+"""Runs an exported program, in LLVM IR: checks and retains arguments, calls `main`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ fits:
   %i.next = add i64 %i, 1
   br label %look
 
-begin:                                   ; the program gets holds of its own
+begin:                                   ; retain the arguments for the program
   call void @relay_set_status(ptr %model, i32 0)
   store i8 0, ptr %model[$message_at]
   br label %hold.look
@@ -54,7 +54,7 @@ hold.next:
   br label %hold.look
 
 run:
-  store i64 -1, ptr %model[$site]             ; not in the program
+  store i64 -1, ptr %model[$site]             ; outside the program
   %status = call i32 @relay_enter(ptr %model, ptr @$entry, ptr %given, ptr %results)
   br eq i32 %status, 0, label %result.look, label %failed
 failed:

@@ -1,6 +1,5 @@
-"""What the functions of an exported program look up, as constants of LLVM IR.
-
-What its arguments and fields have to be, its constants, and names for messages.
+"""Tables of an exported program, as constants in LLVM IR: types of arguments and fields, constants,
+and names for messages.
 """
 
 from __future__ import annotations
@@ -12,28 +11,28 @@ from relay.errors import REAL_VALUE, VALUE
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
 from relay.program.native import Site
-from relay.target.llvm.c.model import string_text
-from relay.target.llvm.c.types import CConstructor, Place
+from relay.target.llvm.c.model import array_text, string_text
+from relay.target.llvm.c.types import CConstructor, CSlot
 from relay.target.llvm.program.words import is_object
 
-# What is known of a part of a value: how many dimensions, what it is called, its sizes.
+# An argument or field: its rank, its label, its sizes.
 PART: Final = "{ i64, ptr, ptr }"
-# Kind, tag, object words, all words; what is known of its fields.
+# Kind, tag, number of object words, of words; its fields.
 CONSTRUCTOR: Final = "{ i32, i32, i32, i32, ptr }"
 
-# Of a part of a value, instead of the number of its dimensions.
+# Instead of a rank.
 NO_TENSOR: Final = -1
 NO_OBJECT: Final = -2
-# Of a dimension, instead of its size; those that have a name are counted down from the second.
+# Instead of a size; named dynamic dimensions count down from the second.
 ANY_SIZE: Final = -1
 FIRST_NAMED: Final = -2
 
 
 class Constants:
-    """The constants of a program as objects, before anybody knows where they will be.
+    """The constants of a program as relocatable objects.
 
-    First their places, then the objects, all counted from where this begins; the elements are
-    counted from where the weights begin.
+    First a table of their offsets, then the objects; the addresses of elements are offsets into
+    the weights.
     """
 
     def __init__(self, constants: Sequence[tuple[int, tuple[int, ...], int]]) -> None:
@@ -55,14 +54,14 @@ class Constants:
 
 
 class Sizes:
-    """The sizes of tensors, in tables that are there once."""
+    """The sizes of tensors, in deduplicated tables."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []  # of sizes that are equal wherever they stand
+        self.names: list[str] = []  # of dynamic dimensions
         self._tables: dict[tuple[int, ...], str] = {}
 
     def of(self, spec: TensorSpec) -> str:
-        """The table of a type."""
+        """The symbol of the table of a type."""
         numbers = tuple(self._size(size) for size in spec.shape)
         return self._tables.setdefault(numbers, f"relay_sizes_{len(self._tables)}")
 
@@ -80,8 +79,8 @@ class Sizes:
         return "\n".join([*tables, strings_text("relay_size_name", self.names)])
 
 
-def parts_text(name: str, parts: Sequence[tuple[str, Place]], sizes: Sizes) -> str:
-    """What is known of values: how many dimensions, what they are called, sizes."""
+def parts_text(name: str, parts: Sequence[tuple[str, CSlot]], sizes: Sizes) -> str:
+    """A table of arguments or fields."""
     lines, entries = [], []
     for number, (label, place) in enumerate(parts):
         spec = place.spec
@@ -112,7 +111,7 @@ def constructors_text(constructors: Sequence[CConstructor], sizes: Sizes) -> str
 
 
 def sites_text(sites: Sequence[Site]) -> str:
-    """What sites are called; and for checks, formats of what they expected and found."""
+    """The names of sites; for checks also formats of expected and found values."""
     expected, found = [], []
     for site in sites:
         name = _site(site).replace("%", "%%")
@@ -125,7 +124,7 @@ def sites_text(sites: Sequence[Site]) -> str:
 
 
 def _format(text: str) -> str:
-    """A text of a check for `snprintf`, which gets its number as a word."""
+    """The message of a check as a format for `snprintf`, with the number as an i64."""
     before, shown, after = text.partition(VALUE)
     parts = [
         part.replace("%", "%%").replace(REAL_VALUE, "another number") for part in (before, after)
@@ -139,7 +138,7 @@ def _site(site: Site) -> str:
 
 
 def strings_text(name: str, strings: Sequence[str]) -> str:
-    """`name` is a table of strings."""
+    """A table of strings."""
     lines = [string_text(f"{name}_{number}", text) for number, text in enumerate(strings)]
     entries = [f"ptr @{name}_{number}" for number in range(len(strings))]
     return "\n".join([*lines, array_text(f"{name}s", "ptr", entries)])
@@ -151,8 +150,3 @@ def words_text(name: str, numbers: Sequence[int]) -> str:
 
 def bytes_text(name: str, flags: Sequence[bool]) -> str:
     return array_text(name, "i8", [f"i8 {int(flag)}" for flag in flags])
-
-
-def array_text(name: str, kind: str, entries: Sequence[str]) -> str:
-    body = f"[{', '.join(entries)}]" if entries else "zeroinitializer"
-    return f"@{name} = internal constant [{len(entries)} x {kind}] {body}\n"

@@ -1,13 +1,12 @@
-"""The types of a program as C has them: names, and where the parts of values lie.
+"""The types of a program in C: names, and the words of the parts of values.
 
     float32                 float
-    float32[2, n]           net_float32 *          a tensor, whatever its sizes are
-    List[float32[?]]        net_List *             List_2 and so on, where there are several
+    float32[2, n]           net_float32 *          a tensor of any sizes
+    List[float32[?]]        net_List *             List_2 and so on, if there are several
     ref(int32)              net_ref *
-    (int32, bool)           its parts, one by one
+    (int32, bool)           its fields, one by one
 
-Only those are here that a program in C can come across: the types of what it hands over and is
-handed, and of what these hold.
+Only the types of arguments and results are here, and those of their fields.
 """
 
 from __future__ import annotations
@@ -22,20 +21,10 @@ from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
-from relay.program.program import (
-    ClosureSpec,
-    Constructor,
-    DataSpec,
-    Function,
-    Program,
-    ReferenceSpec,
-    ScalarSpec,
-    Spec,
-    spec_text,
-)
+from relay.program import program as isa
 from relay.target.llvm.program.words import arrange, is_object
 
-# Names that mean something else in C or in C++, or in the function that runs a model.
+# Keywords of C and C++, and names in the function that runs a model.
 RESERVED: Final = frozenset(
     (
         *("alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char"),
@@ -54,7 +43,7 @@ _SCALARS: Final = {"bool": "bool", "float32": "float", "float64": "double"}
 
 
 def c_scalar(dtype: str) -> str:
-    """The type of C that holds one number; what C has no numbers for is the bits of one."""
+    """The C type of a scalar; an unsigned integer for types that C does not have."""
     if dtype in _SCALARS:
         return _SCALARS[dtype]
     bits = 8 * dtypes.to_numpy(dtype).itemsize
@@ -62,7 +51,7 @@ def c_scalar(dtype: str) -> str:
     return f"{'' if signed else 'u'}int{bits}_t"
 
 
-# The functions that a library has, whatever its model is, after the name of that.
+# The functions of every library, prefixed by the name of its model.
 FUNCTIONS: Final = (
     *("create", "destroy", "error", "message", "set_threads", "set_stack", "set_memory"),
     *("set_watch", "tensor", "make", "field", "tag", "rank", "sizes", "elements", "hold"),
@@ -71,38 +60,37 @@ FUNCTIONS: Final = (
 
 
 @frozen
-class Place:
-    """A value in an argument list, or in an object: a name for it, its type, the word it is in."""
+class CSlot:
+    """A parameter, result or field of an object: its name, its type, the index of its word."""
 
     name: str
-    spec: Spec
+    spec: isa.Spec
     word: int
 
 
 @frozen
 class CConstructor:
-    """What makes values: a constructor of data, or making a cell. `number` is that in the table of
-    the library."""
+    """A constructor of data or of cells."""
 
     name: str  # of the function
-    text: str  # as Relay has it
-    number: int
+    text: str  # in Relay
+    number: int  # in the table of the library
     kind: int  # of object
     tag: int
-    places: tuple[Place, ...]  # in the order in which C gives them
+    places: tuple[CSlot, ...]  # in the order of the parameters in C
 
     @property
-    def objects(self) -> list[Place]:
-        """Those whose words are object words, in their order in memory."""
+    def objects(self) -> list[CSlot]:
+        """The object words, in the order of memory."""
         return sorted((p for p in self.places if is_object(p.spec)), key=lambda place: place.word)
 
 
 @frozen
 class CData:
-    """A type of data, or of cells."""
+    """A data type, or a type of cells."""
 
     name: str
-    text: str  # as Relay has it
+    text: str  # in Relay
     constructors: tuple[CConstructor, ...]
 
     @property
@@ -112,9 +100,9 @@ class CData:
 
 @dataclass
 class CTypes:
-    """The types of a program that others see. All names begin with that of the model."""
+    """The types in the interface of a program. All names begin with that of the model."""
 
-    program: Program
+    program: isa.Program
     model: str
     elements: list[str] = field(default_factory=list)  # element types of tensors
     scalars: list[str] = field(default_factory=list)
@@ -132,7 +120,7 @@ class CTypes:
         for spec in found:
             if isinstance(spec, TensorSpec) and spec.dtype not in self.elements:
                 self.elements.append(spec.dtype)
-            elif isinstance(spec, ScalarSpec) and spec.dtype not in self.scalars:
+            elif isinstance(spec, isa.ScalarSpec) and spec.dtype not in self.scalars:
                 self.scalars.append(spec.dtype)
             elif _has_words(spec):
                 self.data.append(self._data(spec, number))
@@ -140,47 +128,47 @@ class CTypes:
 
     @property
     def constructors(self) -> list[CConstructor]:
-        """All of them, by number."""
+        """All constructors, by number."""
         return [one for data in self.data for one in data.constructors]
 
-    def value(self, spec: Spec) -> str:
+    def value(self, spec: isa.Spec) -> str:
         """The C type of a value: `float `, `net_List *`."""
-        if isinstance(spec, ScalarSpec):
+        if isinstance(spec, isa.ScalarSpec):
             return f"{c_scalar(spec.dtype)} "
         if isinstance(spec, TensorSpec):
             return f"{self.model}_{spec.dtype} *"
         return f"{self._names[spec]} *"
 
-    # --- which there are
+    # --- collecting
 
-    def _reachable(self, specs: Sequence[Spec]) -> list[Spec]:
-        """Types, and the types of what their values hold, each once."""
-        found: dict[Spec, None] = {}
+    def _reachable(self, specs: Sequence[isa.Spec]) -> list[isa.Spec]:
+        """Types and the types of their fields, each once."""
+        found: dict[isa.Spec, None] = {}
         pending = list(reversed(specs))
         while pending:
             spec = pending.pop()
             if spec in found:
                 continue
-            if isinstance(spec, ClosureSpec):
+            if isinstance(spec, isa.ClosureSpec):
                 raise RelayError(
-                    f"a {spec_text(spec)} cannot be handed to a program in C, nor come from one: "
-                    "export a program that takes and gives tensors and data"
+                    f"a {isa.spec_text(spec)} cannot be handed to a program in C, nor come from "
+                    "one: export a program that takes and gives tensors and data"
                 )
             found[spec] = None
             pending += reversed(list(self._held(spec)))
         return list(found)
 
-    def _held(self, spec: Spec) -> Iterator[Spec]:
-        if isinstance(spec, DataSpec):
+    def _held(self, spec: isa.Spec) -> Iterator[isa.Spec]:
+        if isinstance(spec, isa.DataSpec):
             for constructor in self.program.type_table[spec.name].constructors:
                 yield from constructor.places
-        elif isinstance(spec, ReferenceSpec):
+        elif isinstance(spec, isa.ReferenceSpec):
             yield from spec.contents
 
-    # --- their names
+    # --- names
 
-    def _name_all(self, specs: Sequence[Spec]) -> dict[Spec, str]:
-        """The first of a name has it as it is."""
+    def _name_all(self, specs: Sequence[isa.Spec]) -> dict[isa.Spec, str]:
+        """Unique names; the first type of a name gets it unchanged."""
         names = {spec: self._free(f"{self.model}_{_base(spec)}") for spec in specs}
         self._taken.update(f"{name}_tag" for name in names.values())
         return names
@@ -193,67 +181,67 @@ class CTypes:
         self._taken.add(name)
         return name
 
-    # --- their parts
+    # --- constructors
 
-    def _data(self, spec: Spec, number: int) -> CData:
+    def _data(self, spec: isa.Spec, number: int) -> CData:
         name = self._names[spec]
-        if isinstance(spec, ReferenceSpec):
+        if isinstance(spec, isa.ReferenceSpec):
             held = spec.held if isinstance(spec.held, tuple) else (spec.held,)
-            contents = Constructor("new", held)
+            contents = isa.Constructor("new", held)
             one = self._constructor(name, contents, number, layout.REFERENCE, 0)
-            return CData(name, spec_text(spec), (one,))
-        assert isinstance(spec, DataSpec)
+            return CData(name, isa.spec_text(spec), (one,))
+        assert isinstance(spec, isa.DataSpec)
         made = [
             self._constructor(name, one, number + tag, layout.DATA, tag)
             for tag, one in enumerate(self.program.type_table[spec.name].constructors)
         ]
-        return CData(name, spec_text(spec), tuple(made))
+        return CData(name, isa.spec_text(spec), tuple(made))
 
     def _constructor(
-        self, name: str, constructor: Constructor, number: int, kind: int, tag: int
+        self, name: str, constructor: isa.Constructor, number: int, kind: int, tag: int
     ) -> CConstructor:
         specs = constructor.places
         positions = arrange(specs).positions
         paths = _paths("field", constructor.fields)
-        places = tuple(map(Place, paths, specs, positions))
-        fields = ", ".join(map(spec_text, constructor.fields))
+        places = tuple(map(CSlot, paths, specs, positions))
+        fields = ", ".join(map(isa.spec_text, constructor.fields))
         text = f"{constructor.name}({fields})" if fields else constructor.name
         function = self._free(f"{name}_{plain(constructor.name)}")
         self._taken.update(f"{function}{path.removeprefix('field')}" for path in paths)
         return CConstructor(function, text, number, kind, tag, places)
 
 
-def _has_words(spec: Spec) -> bool:
-    return isinstance(spec, DataSpec | ReferenceSpec)
+def _has_words(spec: isa.Spec) -> bool:
+    return isinstance(spec, isa.DataSpec | isa.ReferenceSpec)
 
 
-def _base(spec: Spec) -> str:
-    return plain(spec.name.partition("[")[0]) if isinstance(spec, DataSpec) else "ref"
+def _base(spec: isa.Spec) -> str:
+    return plain(spec.name.partition("[")[0]) if isinstance(spec, isa.DataSpec) else "ref"
 
 
 def plain(text: str) -> str:
-    """`text` with what may be part of a name in C only."""
+    """`text` with underscores for what is not allowed in C names."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)
 
 
 # --- arguments and results ----------------------------------------------------------------------
 
 
-def _params(main: Function, names: set[str]) -> list[Place]:
+def _params(main: isa.Function, names: set[str]) -> list[CSlot]:
     leaves = [leaf for param in main.params for leaf in _leaves(plain(param.name), param.value)]
     return [
-        Place(_unused(name, names), main.registers[register], number)
+        CSlot(_unused(name, names), main.registers[register], number)
         for number, (name, register) in enumerate(leaves)
     ]
 
 
-def _results(main: Function, names: set[str]) -> list[Place]:
+def _results(main: isa.Function, names: set[str]) -> list[CSlot]:
     leaves = _leaves("output", main.results)
-    return [Place(_unused(name, names), spec, i) for i, (name, spec) in enumerate(leaves)]
+    return [CSlot(_unused(name, names), spec, i) for i, (name, spec) in enumerate(leaves)]
 
 
 def _unused(name: str, names: set[str]) -> str:
-    """A name for a parameter in C that no other has."""
+    """A unique name of a C parameter."""
     free = name if name and not name[0].isdigit() else f"_{name}"
     while free in names:
         free += "_"
@@ -266,7 +254,7 @@ def _paths(name: str, structure: Any) -> list[str]:
 
 
 def _leaves(name: str, structure: Any) -> list[tuple[str, Any]]:
-    """The leaves of nested tuples with names that say where they are: `x_0`, `x_1_0`."""
+    """The leaves of nested tuples with their paths: `x_0`, `x_1_0`."""
     found: list[tuple[str, Any]] = []
     pending = [(name, structure)]
     while pending:

@@ -1,7 +1,7 @@
-"""Values of an exported program, as a program in C makes them and looks at them, in LLVM IR.
+"""Construction and access of values of an exported program, in LLVM IR.
 
-They are objects of the heap of the model. Whoever makes an object has one hold of it; those of what
-is put into it go over to it.
+They are objects in the heap of the model. The caller owns one reference to a new object; the
+references to its fields are moved into it.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ fill:
   %count.wide = zext i32 %count to i64
   %bytes = shl i64 %count.wide, 3
   call void @llvm.memcpy.p0.p0.i64(ptr align 8 %places, ptr align 8 %words, i64 %bytes, i1 false)
-  %more = sub i64 1, %held               ; the fields are held by the object now
+  %more = sub i64 1, %held               ; the references to fields are the object's now
   call void @relay_count_holds(ptr %model, i64 %more)
   ret ptr %object
 no.memory:
   call void @relay_no_memory(ptr %model, ptr @relay_outside)
   br label %drop
-drop:                                    ; the fields are no longer the caller's in any case
+drop:                                    ; the fields are released in any case
   %d = phi i32 [ 0, %check ], [ 0, %no.memory ], [ %d.next, %drop.one ]
   br ult i32 %d, %objects, label %drop.one, label %fail
 drop.one:
@@ -138,7 +138,7 @@ fail:
 """
 
 READING: Final = """
-; The words of an object begin 8 bytes further on from kind to kind.
+; The address of the words of an object: 16 + 8 * kind.
 define internal ptr @relay_words_of(ptr %object, i32 %kind) alwaysinline nounwind {
   %wide = zext i32 %kind to i64
   %more = shl i64 %wide, 3

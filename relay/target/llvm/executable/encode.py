@@ -21,15 +21,7 @@ from typing import Any
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
-from relay.program.program import (
-    ClosureSpec,
-    Constructor,
-    DataSpec,
-    DataType,
-    ReferenceSpec,
-    ScalarSpec,
-    Spec,
-)
+from relay.program import program as isa
 from relay.target.llvm.executable.encode_leaves import scalar_reader, tensor_reader
 from relay.target.llvm.executable.message import INDEX, Message, Mismatch, Read, describe
 from relay.target.llvm.program.words import arrange
@@ -43,14 +35,14 @@ Write = Callable[[Sequence[Any], int, Message], None]
 class Readers:
     """The readers of a program's types; each is made when it is first asked for."""
 
-    def __init__(self, types: Mapping[str, DataType]) -> None:
+    def __init__(self, types: Mapping[str, isa.DataType]) -> None:
         self.types = types
-        self.cases: dict[DataSpec, dict[str, Case]] = {}
-        self.classes: dict[DataSpec, Classes] = {}  # as far as they were seen
-        self._made: dict[Spec, Read] = {}
+        self.cases: dict[isa.DataSpec, dict[str, Case]] = {}
+        self.classes: dict[isa.DataSpec, Classes] = {}  # as far as they were seen
+        self._made: dict[isa.Spec, Read] = {}
         self._incomplete: list[Case | Cell] = []
 
-    def __getitem__(self, spec: Spec) -> Read:
+    def __getitem__(self, spec: isa.Spec) -> Read:
         found = self._made.get(spec) or self._make(spec)
         while self._incomplete:  # types mention each other: their parts come after them
             entry = self._incomplete.pop()
@@ -60,26 +52,26 @@ class Readers:
                 entry.write = entry_writer(entry)
         return found
 
-    def _make(self, spec: Spec) -> Read:
+    def _make(self, spec: isa.Spec) -> Read:
         number = len(self._made)
         made: Read
         match spec:
-            case ScalarSpec():
+            case isa.ScalarSpec():
                 made = scalar_reader(spec.dtype)
             case TensorSpec():
                 made = tensor_reader(spec, number)
-            case DataSpec():
+            case isa.DataSpec():
                 kind = self.types[spec.name]
                 cases = [Case.of(one, tag) for tag, one in enumerate(kind.constructors)]
                 self._incomplete += cases
                 self.cases[spec] = {case.name: case for case in cases}
                 self.classes[spec] = {}
                 made = data_reader(kind, self.cases[spec], self.classes[spec], number)
-            case ReferenceSpec():
+            case isa.ReferenceSpec():
                 cell = Cell(spec.held, Parts.of(spec.contents))
                 self._incomplete.append(cell)
                 made = reference_reader(spec, cell, number)
-            case ClosureSpec():
+            case isa.ClosureSpec():
                 made = _refuse_functions
         self._made[spec] = made
         return made
@@ -89,13 +81,13 @@ class Readers:
 class Parts:
     """What an object holds: how it is read, and where it lies."""
 
-    specs: tuple[Spec, ...]
+    specs: tuple[isa.Spec, ...]
     objects: int  # so many of the words are object words; they come first
     order: tuple[int, ...] | None  # which part each word holds, when not in order
     readers: list[Read] = field(default_factory=list)
 
     @classmethod
-    def of(cls, specs: Sequence[Spec]) -> Parts:
+    def of(cls, specs: Sequence[isa.Spec]) -> Parts:
         arranged = arrange(specs)
         places = range(len(specs))
         order = sorted(places, key=arranged.positions.__getitem__)
@@ -136,7 +128,7 @@ class Case:
     write: Write = field(init=False)  # writes the entry of a value; there when all readers are
 
     @classmethod
-    def of(cls, constructor: Constructor, tag: int) -> Case:
+    def of(cls, constructor: isa.Constructor, tag: int) -> Case:
         parts = Parts.of(constructor.places)
         flat = not any(isinstance(part, tuple) for part in constructor.fields)
         head = (tag, parts.objects, len(parts.specs))
@@ -190,7 +182,9 @@ def entry_writer(case: Case) -> Write:
 Classes = dict[type, "tuple[Case, Fields] | None"]
 
 
-def data_reader(kind: DataType, cases: Mapping[str, Case], classes: Classes, number: int) -> Read:
+def data_reader(
+    kind: isa.DataType, cases: Mapping[str, Case], classes: Classes, number: int
+) -> Read:
     """Values of a data type, from whatever Python has for them."""
     base = kind.name.partition("[")[0]
     read_other = _other_reader(kind, cases, number)
@@ -228,7 +222,7 @@ def data_reader(kind: DataType, cases: Mapping[str, Case], classes: Classes, num
     return read
 
 
-def _other_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
+def _other_reader(kind: isa.DataType, cases: Mapping[str, Case], number: int) -> Read:
     """Python's own values, where the data type has some."""
     if kind.is_list:
         return _list_reader(kind, cases, number)
@@ -241,7 +235,7 @@ def _other_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Rea
     return refuse
 
 
-def _list_reader(kind: DataType, cases: Mapping[str, Case], number: int) -> Read:
+def _list_reader(kind: isa.DataType, cases: Mapping[str, Case], number: int) -> Read:
     cons, nil = cases["Cons"], cases["Nil"].word
     assert nil is not None
     element = cons.structure[0]
@@ -334,7 +328,7 @@ def _class_hint(cls: type, cases: Mapping[str, Case]) -> str | None:
     )
 
 
-def _kind_text(kind: DataType) -> str:
+def _kind_text(kind: isa.DataType) -> str:
     made = ", ".join(f"`{one.name}`" for one in kind.constructors)
     return f"a {kind.name}, made by {made}"
 
@@ -359,7 +353,7 @@ class Cell:
         error.places.append("the contents of a reference")
 
 
-def reference_reader(spec: ReferenceSpec, cell: Cell, number: int) -> Read:
+def reference_reader(spec: isa.ReferenceSpec, cell: Cell, number: int) -> Read:
     """Cells."""
 
     def read(value: Any, message: Message) -> int:

@@ -15,14 +15,7 @@ from relay.ir.adt import TypeData
 from relay.ir.expr import Constructor as ConstructorNode
 from relay.ir.types import GlobalTypeVar
 from relay.lower.kernel import TensorSpec
-from relay.program.program import (
-    Constructor,
-    DataSpec,
-    DataType,
-    ReferenceSpec,
-    ScalarSpec,
-    Spec,
-)
+from relay.program import program as isa
 from relay.target.llvm.executable.style import Number
 from relay.target.llvm.program.words import arrange, is_object
 
@@ -99,7 +92,7 @@ Kind = TensorKind | ScalarKind | CellKind | DataKind | FunctionKind
 class Case:
     """A constructor."""
 
-    constructor: Constructor
+    constructor: isa.Constructor
     node: ConstructorNode
     positions: tuple[int, ...]  # of every place: the word it is in
     is_flat: bool  # no field is a tuple
@@ -120,12 +113,12 @@ class Case:
 class Kinds:
     """The kinds of the types of a program."""
 
-    def __init__(self, types: Mapping[str, DataType]) -> None:
+    def __init__(self, types: Mapping[str, isa.DataType]) -> None:
         self.types = types
-        self._kinds: dict[Spec, Kind] = {}
-        self._incomplete: list[tuple[Case, Constructor]] = []
+        self._kinds: dict[isa.Spec, Kind] = {}
+        self._incomplete: list[tuple[Case, isa.Constructor]] = []
 
-    def __getitem__(self, spec: Spec) -> Kind:
+    def __getitem__(self, spec: isa.Spec) -> Kind:
         found = self._kinds.get(spec) or self._make(spec)
         while self._incomplete:
             case, constructor = self._incomplete.pop()
@@ -135,18 +128,18 @@ class Kinds:
             case.objects += [kind for spec, kind in pairs if is_object(spec)]
         return found
 
-    def _make(self, spec: Spec) -> Kind:
+    def _make(self, spec: isa.Spec) -> Kind:
         made: Kind
         match spec:
             case TensorSpec():
                 words = 5 + len(spec.shape)
                 entry = struct.Struct(f"{words}q").unpack_from
                 made = TensorKind(dtypes.to_numpy(spec.dtype), entry, words)
-            case ScalarSpec():
+            case isa.ScalarSpec():
                 made = ScalarKind(dtypes.to_numpy(spec.dtype), decoder(spec.dtype))
-            case DataSpec():
+            case isa.DataSpec():
                 made = self._data(self.types[spec.name])
-            case ReferenceSpec():
+            case isa.ReferenceSpec():
                 made = CellKind(spec.held, arrange(spec.contents).positions)
                 self._kinds[spec] = made
                 made.contents += [self[part] for part in spec.contents]
@@ -155,7 +148,7 @@ class Kinds:
         self._kinds[spec] = made
         return made
 
-    def _data(self, kind: DataType) -> DataKind:
+    def _data(self, kind: isa.DataType) -> DataKind:
         base = kind.name.partition("[")[0]
         header = GlobalTypeVar(base)
         made = DataKind()

@@ -1,12 +1,11 @@
-"""Recursion that only builds data around its result, which is a loop.
+"""Tail recursion modulo constructors: recursion that only builds data around its result is a loop.
 
     (%5: List) = call @map(%0, %3)        %6: List = data Cons(%4, ?)
     %6: List = data Cons(%4, %5)     ->   the result so far ends in %6;
     return %6                             go on with (%0, %3): what that gives goes where ? is
 
-The data is made first, with a place in it left open, and every turn of the loop fills in the place
-that the turn before has left. So a list of any length is mapped without a stack (tail recursion
-modulo constructors).
+The data is allocated first, with one field unset, which the next iteration fills in. So a list of
+any length is mapped in constant stack space.
 """
 
 from __future__ import annotations
@@ -14,72 +13,57 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from relay.immutable import frozen
-from relay.program.program import (
-    Block,
-    CallFunction,
-    DataSpec,
-    Function,
-    Instruction,
-    Literal,
-    MakeData,
-    Retain,
-    Return,
-    Scalar,
-    TailCall,
-    TailCallClosure,
-    flatten,
-)
+from relay.program import program as isa
 
 
 @frozen
 class Building:
-    """The end of a block that calls its own function and returns data with the result in it."""
+    """The end of a block that returns data with the result of a recursive call in it."""
 
     position: int  # of the call
-    call: CallFunction
-    between: tuple[Instruction, ...]  # which do not look at the result
-    make: MakeData
-    field: int  # where the result goes
+    call: isa.CallFunction
+    between: tuple[isa.Instruction, ...]  # which do not use the result
+    make: isa.MakeData
+    field: int  # of the result
 
 
-def building_calls(function: Function) -> Mapping[int, Building]:
-    """The blocks that end so, by number; none where the function also ends in calls of others,
-    which would have to come back to fill in the result."""
+def building_calls(function: isa.Function) -> Mapping[int, Building]:
+    """The blocks that end so, by number; none if the function also has other tail calls, which
+    could not fill in the result."""
     if any(
-        isinstance(one, TailCallClosure)
-        or (isinstance(one, TailCall) and one.function != function.name)
+        isinstance(one, isa.TailCallClosure)
+        or (isinstance(one, isa.TailCall) and one.function != function.name)
         for one in function.instructions
     ):
         return {}
-    results = flatten(function.results)
-    if len(results) != 1 or not isinstance(results[0], DataSpec):
+    results = isa.flatten(function.results)
+    if len(results) != 1 or not isinstance(results[0], isa.DataSpec):
         return {}
-    found = {}
-    for number, block in enumerate(function.blocks):
-        if (building := _building(function.name, block)) is not None:
-            found[number] = building
-    return found
+    found = {n: _building(function.name, block) for n, block in enumerate(function.blocks)}
+    return {number: building for number, building in found.items() if building is not None}
 
 
-def _building(name: str, block: Block) -> Building | None:
+def _building(name: str, block: isa.Block) -> Building | None:
     if len(block.instructions) < 3:
         return None
     make, last = block.instructions[-2:]
-    if not isinstance(make, MakeData) or last != Return(make.output):
+    if not isinstance(make, isa.MakeData) or last != isa.Return(make.output):
         return None
     position = len(block.instructions) - 3
-    while position >= 0 and isinstance(block.instructions[position], Literal | Scalar | Retain):
+    while position >= 0 and isinstance(
+        block.instructions[position], isa.Literal | isa.Scalar | isa.Retain
+    ):
         position -= 1
     call = block.instructions[position] if position >= 0 else None
-    if not isinstance(call, CallFunction) or call.function != name:
+    if not isinstance(call, isa.CallFunction) or call.function != name:
         return None
     result = call.outputs[0]
     between = block.instructions[position + 1 : -2]
-    # handed over once, and nobody else looks at it
+    # it is used once, as a field
     if make.fields.count(result) != 1 or any(_mentions(one, result) for one in between):
         return None
     return Building(position, call, between, make, make.fields.index(result))
 
 
-def _mentions(instruction: Instruction, register: int) -> bool:
-    return isinstance(instruction, Retain) and instruction.register == register
+def _mentions(instruction: isa.Instruction, register: int) -> bool:
+    return isinstance(instruction, isa.Retain) and instruction.register == register

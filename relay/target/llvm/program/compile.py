@@ -1,4 +1,4 @@
-"""A whole program becomes object code."""
+"""Compiles whole programs to object code."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from relay.target.llvm.program.translate import translate
 from relay.target.llvm.target import LLVMTarget
 from relay.target.target import Store
 
-PROGRAM_LEVEL: Final[Level] = 3  # of LLVM: small functions are inlined
-# A program of more text is a long model rather than a tight loop: it calls kernel after kernel, and
-# to put small functions into it takes twice as long to compile for nothing that shows.
+PROGRAM_LEVEL: Final[Level] = 3  # with inlining
+# Longer text is a large model, which only calls kernels: inlining would double its compile time
+# without making it faster.
 LONG_PROGRAM: Final = 300_000
 LONG_PROGRAM_LEVEL: Final[Level] = 2
 
 
 def compile_program(program: Program, target: LLVMTarget, store: Store) -> NativeProgram:
-    """The code of a program's functions."""
+    """The object code of the functions of a program."""
     made = translate(own(program), target)
     level = PROGRAM_LEVEL if len(made.ir) < LONG_PROGRAM else LONG_PROGRAM_LEVEL
     code = store.get_or_make(

@@ -1,4 +1,4 @@
-"""Steps that all instructions of native programs are made of: the context, words, ways out."""
+"""Code that the instructions of native programs share: registers, words, failures, counting."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from relay.te.expr import INDEX, Expr, const
 from relay.te.intervals import ANY_NUMBER
 
 UNLIKELY = "!prof !0"
-ASKED = f"{VALUE} bytes asked for"  # where there is no memory for them
+ASKED = f"{VALUE} bytes asked for"  # of failed allocations
 
 
 @dataclass
 class WayOut:
-    """A block that notes what went wrong; it leaves the function with a status."""
+    """A block that records a failure, and leaves the function with a status."""
 
     label: str
     status: str
@@ -34,7 +34,7 @@ class WayOut:
 
 
 class Emitter(Expressions):
-    """Writes into the text of one function."""
+    """Generates code for one function."""
 
     def __init__(self, unit: Unit, function: Function) -> None:
         super().__init__(KernelContext(function.name, unit.target), function.name)
@@ -42,13 +42,13 @@ class Emitter(Expressions):
         self.function = function
         self.local = local_tensors(function)
         self.values: dict[Register, Value] = {}
-        self.numbers: dict[Register, Expr] = {}  # registers that hold a number known now
-        self.loaded: dict[object, str] = {}  # parts of objects, as far as this block knows them
+        self.numbers: dict[Register, Expr] = {}  # registers with constant values
+        self.loaded: dict[object, str] = {}  # fields of objects that this block has loaded
         self.unwinding: list[tuple[str, str]] = []  # (status, block it comes from)
-        self.kernels = 0  # how many calls of kernels there are so far
+        self.kernels = 0  # number of kernel calls so far
         self.ways_out: list[WayOut] = []
-        self.shared: dict[tuple[str, int], str] = {}  # those that do the same
-        self.stacked: dict[str, int] = {}  # memory on the stack: words, by name
+        self.shared: dict[tuple[str, int], str] = {}  # identical ones
+        self.stacked: dict[str, int] = {}  # words on the stack, by name
 
     # --- registers
 
@@ -86,10 +86,10 @@ class Emitter(Expressions):
         with self.scope():
             self.values[instruction.output] = self.value(computed)
 
-    # --- arguments that have no register
+    # --- arguments that are not in registers
 
     def take_rest(self, rest: Sequence[int], specs: Sequence[Spec]) -> dict[int, str]:
-        """The values of those parameters; the first thing a function does."""
+        """Load these parameters, at the beginning of a function."""
         if not rest:
             return {}
         self.unit.rest = max(self.unit.rest, len(rest))
@@ -99,7 +99,7 @@ class Emitter(Expressions):
         }
 
     def give_rest(self, rest: Sequence[int], specs: Sequence[Spec], values: Sequence[str]) -> None:
-        """Put them where the function that is called now takes them from."""
+        """Store these arguments for the next call."""
         if rest:
             self.unit.rest = max(self.unit.rest, len(rest))
             base = self.load("ptr", "%ctx", layout.REST)
@@ -109,7 +109,7 @@ class Emitter(Expressions):
     # --- memory
 
     def at(self, base: str, offset: int) -> str:
-        """The address so many bytes behind another."""
+        """An address plus an offset in bytes."""
         if offset == 0:
             return base
         return self.make(f"getelementptr i8, ptr {base}, i64 {offset}", "ptr").text
@@ -124,14 +124,14 @@ class Emitter(Expressions):
         self.line(f"store {kind} {value}, ptr {address}, align {_size(kind)}")
 
     def load_word(self, spec: Spec, base: str, offset: int) -> str:
-        """The value that the word at an address holds."""
+        """The value in the word at an address."""
         found = self.load(word_type(spec), base, offset)
         if value_type(spec) != "i1":
             return found
         return self.make(f"icmp ne i8 {found}, 0", "i1").text
 
     def store_word(self, spec: Spec, value: str, base: str, offset: int) -> None:
-        """A value as a whole word, so that equal values are equal words."""
+        """Store a value as a whole word, so that equal values are equal words."""
         kind = value_type(spec)
         if (whole := widening(kind)) is not None:
             value = self.make(f"bitcast {kind} {value} to {whole}", whole).text
@@ -142,7 +142,7 @@ class Emitter(Expressions):
         self.store(kind, value, base, offset)
 
     def stack(self, name: str, words: int) -> str:
-        """Memory of this activation: as many words as are ever asked for by that name."""
+        """Words on the stack, shared by all uses of that name."""
         self.stacked[name] = max(self.stacked.get(name, 0), words)
         return f"%{name}"
 
@@ -159,24 +159,20 @@ class Emitter(Expressions):
         return self.unit.site(Site(message, place, kernel, *texts))
 
     def unwind_if(self, condition: str, status: str) -> None:
-        """Leave the function with a status, if so."""
+        """Leave the function with a status if a condition holds."""
         self.unwinding.append((status, self.block))
-        on = self.label("on")
-        self.line(f"br i1 {condition}, label %unwind, label %{on}, {UNLIKELY}")
-        self.place(on)
+        self._leave_if(condition, "unwind")
 
     def fail_if(self, condition: str, status: str, site: int, details: Sequence[str] = ()) -> None:
-        """The same, with a note of where that was."""
-        self._leave_if(
-            condition, self._way_out(status, site, zip(abi.DETAILS, details, strict=False))
-        )
+        """The same, recording the site."""
+        notes = zip(abi.DETAILS, details, strict=False)
+        self._leave_if(condition, self._way_out(status, site, notes))
 
     def too_large_if(self, condition: str, site: int, sizes: Sequence[str]) -> None:
-        """The same for sizes that there cannot be (`relay.extents`)."""
+        """The same for sizes that are too large (`relay.extents`)."""
         places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
-        self._leave_if(
-            condition, self._way_out(str(layout.TOO_LARGE), site, zip(places, sizes, strict=False))
-        )
+        notes = zip(places, sizes, strict=False)
+        self._leave_if(condition, self._way_out(str(layout.TOO_LARGE), site, notes))
 
     def _leave_if(self, condition: str, way: str) -> None:
         on = self.label("on")
@@ -187,9 +183,9 @@ class Emitter(Expressions):
         self.line(f"br label %{self._way_out(str(status), site, ())}")
 
     def _way_out(self, status: str, site: int, details: Iterable[tuple[int, str]]) -> str:
-        """A block that notes the site, and at offsets into the context what explains it."""
+        """A block that stores the site and details in the context."""
         notes = [(layout.SITE, str(site)), *details]
-        plain = len(notes) == 1 and status.isdigit()  # the same wherever it comes from
+        plain = len(notes) == 1 and status.isdigit()  # can be shared
         if plain and (status, site) in self.shared:
             return self.shared[status, site]
         way = WayOut(self.label("failed"), status)
@@ -207,24 +203,23 @@ class Emitter(Expressions):
         self.unwind_if(failed, status)
 
     def check_memory(self, pointer: str, asked: str = "") -> None:
-        """Leave when there was no memory for an object, or for so many bytes."""
+        """Leave if an allocation (of `asked` bytes) failed."""
         missing = self.make(f"icmp eq ptr {pointer}, null", "i1").text
         site = self.site(texts=("", ASKED)) if asked else self.site()
         self.fail_if(missing, str(abi.OUT_OF_MEMORY), site, [asked] if asked else ())
 
     def poll(self) -> None:
-        """Count down to the next look at whether the run shall go on."""
+        """Count down to the next poll for interrupts."""
         self.check_call(self.make("call i32 @relay_tick(ptr %ctx)", "i32").text)
 
     def poll_after_kernel(self) -> None:
-        """A look after every eighth kernel: long ones look up themselves, but many short ones take
-        long too."""
+        """Poll after every eighth kernel: only long ones poll themselves."""
         self.kernels += 1
         if self.kernels % 8 == 0:
             self.check_call(self.make("call i32 @relay_poll(ptr %ctx)", "i32").text)
 
     def poll_if(self, due: str) -> tuple[str, str]:
-        """(block that comes from not asking, block that comes from asking)"""
+        """Poll if due: the predecessors of the next block without and with polling."""
         ask, on, before = self.label("ask"), self.label("on"), self.block
         self.line(f"br i1 {due}, label %{ask}, label %{on}, {UNLIKELY}")
         self.place(ask)
@@ -235,13 +230,13 @@ class Emitter(Expressions):
         self.place(on)
         return before, ask
 
-    # --- counting
+    # --- reference counting
 
     def is_counted(self, spec: Spec) -> bool:
         return is_counted(spec, self.unit.types)
 
     def may_be_immediate(self, spec: Spec) -> bool:
-        """Whether a word of that type may be a number and no address."""
+        """Whether a value of that type may be a number instead of an address."""
         return isinstance(spec, DataSpec) and any(
             not constructor.places for constructor in self.unit.types[spec.name].constructors
         )

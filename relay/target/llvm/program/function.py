@@ -1,49 +1,17 @@
-"""A function of a program as LLVM IR: blocks, calls, loops.
+"""Functions of programs to LLVM IR: blocks, calls, loops.
 
-A block stays a block. Its parameters are phis, and so are those of a function that ends by calling
-itself: that is a jump back to its head. Registers are written once and blocks come in an order in
-which what is written comes first, so a register is a value of LLVM.
+A block becomes a basic block. Its parameters are phis, and so are those of a function that calls
+itself last, which is a jump to its head. Registers are written once, and blocks are in an order in
+which definitions precede uses, so a register is an LLVM value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from relay.native import layout
-from relay.program.program import (
-    AllocTensor,
-    Branch,
-    CallClosure,
-    CallFunction,
-    ClosureSpec,
-    ComputeSize,
-    Fail,
-    Function,
-    GetField,
-    Instruction,
-    InvokeKernel,
-    Jump,
-    Literal,
-    LoadConstant,
-    MakeClosure,
-    MakeData,
-    MakeReference,
-    ReadElement,
-    ReadReference,
-    ReadSize,
-    Register,
-    Release,
-    RequireEqual,
-    Retain,
-    Return,
-    Scalar,
-    Switch,
-    TailCall,
-    TailCallClosure,
-    ViewTensor,
-    WriteReference,
-    flatten,
-)
+from relay.program import program as isa
 from relay.program.uses import reverse_postorder
 from relay.target.llvm.program.building import Building, building_calls
 from relay.target.llvm.program.objects import Objects
@@ -52,29 +20,29 @@ from relay.target.llvm.program.types import symbol
 from relay.target.llvm.program.unit import Unit, symbol_name
 from relay.target.llvm.writer import Value
 
-# Only what is written as a jump to another function is one: those that LLVM finds might move the
-# stack, after it has given functions other arguments.
+# Only `musttail` calls are tail calls: those that LLVM finds might move the stack, after it has
+# changed the arguments of functions.
 ATTRIBUTES = 'nounwind "disable-tail-calls"="true"'
-_TURNS = 1 << 16  # of a loop that calls nobody, until it looks whether it shall go on
-_LONG = (CallFunction, CallClosure, InvokeKernel)
+_TURNS = 1 << 16  # iterations of a loop without calls between two polls
+_LONG = (isa.CallFunction, isa.CallClosure, isa.InvokeKernel)
 
 
 class FunctionText(Objects):
-    """Writes one function."""
+    """Generates code for one function."""
 
-    def __init__(self, unit: Unit, function: Function) -> None:
+    def __init__(self, unit: Unit, function: isa.Function) -> None:
         super().__init__(unit, function)
         self.signature = unit.signature(function.name)
         instructions = list(function.instructions)
         self.building = building_calls(function)
         self.loops = bool(self.building) or any(
-            isinstance(i, TailCall) and i.function == function.name for i in instructions
+            isinstance(i, isa.TailCall) and i.function == function.name for i in instructions
         )
-        # where all that a turn of the loop does is short, the turns are counted in a register
+        # iterations without long instructions are counted in a register
         long = sum(isinstance(instruction, _LONG) for instruction in instructions)
         self.counts_turns = self.loops and long == len(self.building)
-        self.position: dict[int, int] = {}  # of blocks, in the order they are written
-        self.incoming: dict[int, list[tuple[str, list[str]]]] = {}  # by block; of the head: -1
+        self.position: dict[int, int] = {}  # of blocks, in the order of the code
+        self.incoming: dict[int, list[tuple[str, list[str]]]] = {}  # by block; -1 for the head
 
     def text_of_function(self) -> str:
         function = self.function
@@ -93,8 +61,7 @@ class FunctionText(Objects):
                 types, heads = ["i64", *types], ["%turns", *heads]
                 inputs = [str(_TURNS), *inputs]
             self.incoming[-1] = [(self.block, inputs)]
-            self.line("br label %head")
-            self.place("head")
+            self.enter("head")
             placeholders.append((-1, len(self.lines), types, heads))
             for register in function.inputs:
                 self.set(register, f"%p{register}")
@@ -120,7 +87,7 @@ class FunctionText(Objects):
         return self._assemble(names, [*body, *self._ways_out()])
 
     def _begin(self) -> None:
-        """The arguments, and the checks every activation begins with."""
+        """The prologue: arguments, stack check, frame."""
         inputs = self.function.inputs
         for register in inputs:
             self.set(register, f"%a{register}")
@@ -137,7 +104,7 @@ class FunctionText(Objects):
             self.frame_begin = self.take_frame(str(self.frame.size))
 
     def _leave(self) -> None:
-        """Give the frame back, before a function returns or goes on in another."""
+        """Free the frame, before a return or tail call."""
         if self.frame.size:
             self.store("ptr", self.frame_begin, "%ctx", layout.FRAME)
 
@@ -156,7 +123,7 @@ class FunctionText(Objects):
         return [*lines, *self.lines[done:]]
 
     def _ways_out(self) -> list[str]:
-        """The blocks that end a function early."""
+        """The blocks that leave a function early."""
         lines: list[str] = []
         for way in self.ways_out:
             lines += [f"{way.label}:", *way.lines, "  br label %unwind"]
@@ -184,85 +151,54 @@ class FunctionText(Objects):
 
     # --- instructions
 
-    def instruction(self, position: int, instruction: Instruction, number: int) -> None:
-        match instruction:
-            case LoadConstant():
-                self.constant(instruction)
-            case Literal():
-                self.set_number(instruction.output, instruction.value)
-            case Scalar():
-                self.scalar(instruction)
-            case AllocTensor():
-                self.alloc(instruction)
-            case ViewTensor():
-                self.view(instruction)
-            case InvokeKernel():
-                self.invoke(instruction)
-            case ReadSize():
-                self.read_size(instruction)
-            case ReadElement():
-                self.read_element(instruction)
-            case ComputeSize():
-                self.compute_size(instruction)
-            case RequireEqual():
-                self.require_equal(instruction)
-            case MakeData():
-                self.make_data(instruction)
-            case GetField():
-                self.get_field(instruction)
-            case MakeClosure():
-                self.make_closure(instruction)
-            case MakeReference():
-                self.make_reference(instruction)
-            case ReadReference():
-                self.read_reference(instruction)
-            case WriteReference():
-                self.write_reference(instruction)
-            case CallFunction():
-                self._call_function(instruction)
-            case CallClosure():
-                self._call_closure(instruction)
-            case Retain():
-                self.retain(self.spec(instruction.register), self.text_of(instruction.register))
-            case Release():
-                self.let_go(position, instruction)
-            case _:
-                self._terminator(instruction, number)
+    def instruction(self, position: int, instruction: isa.Instruction, number: int) -> None:
+        if (generate := _INSTRUCTIONS.get(type(instruction))) is not None:
+            generate(self, instruction)
+        elif isinstance(instruction, isa.Release):
+            self.let_go(position, instruction)
+        else:
+            self._terminator(instruction, number)
 
-    def _terminator(self, instruction: Instruction, number: int) -> None:
+    def _literal(self, instruction: isa.Literal) -> None:
+        self.set_number(instruction.output, instruction.value)
+
+    def _retain(self, instruction: isa.Retain) -> None:
+        self.retain(self.spec(instruction.register), self.text_of(instruction.register))
+
+    def _terminator(self, instruction: isa.Instruction, number: int) -> None:
         match instruction:
-            case Return():
-                self._return(flatten(instruction.value))
-            case Jump():
+            case isa.Return():
+                self._return(isa.flatten(instruction.value))
+            case isa.Jump():
                 if self.position[instruction.block] <= self.position[number]:
                     self.poll()
                 values = [self.text_of(register) for register in instruction.args]
                 self.incoming.setdefault(instruction.block, []).append((self.block, values))
                 self.line(f"br label %b{instruction.block}")
-            case Branch():
+            case isa.Branch():
                 ways = f"label %b{instruction.true}, label %b{instruction.false}"
                 self.line(f"br i1 {self.text_of(instruction.condition)}, {ways}")
-            case Switch():
+            case isa.Switch():
                 self.switch(instruction)
-            case TailCall():
+            case isa.TailCall():
                 self._tail_call(instruction)
-            case TailCallClosure():
+            case isa.TailCallClosure():
                 signature = self._closure_signature(instruction.closure)
                 closure = self.text_of(instruction.closure)
                 self._leave()
                 given = self._arguments(signature, instruction.args, "%out", closure)
                 code = self.load("ptr", closure, layout.CLOSURE_CODE)
                 self._go_on(signature, code, given)
-            case Fail():
+            case isa.Fail():
                 self.fail(layout.FAILED, self.site(instruction.message, instruction.where))
             case _:
                 raise AssertionError(f"{type(instruction).__name__} is no terminator")
 
-    def _return(self, registers: Sequence[Register]) -> None:
+    def _return(self, registers: Sequence[isa.Register]) -> None:
         self._leave()
         values = [self.values[register] for register in registers]
         if self.building:
-            # the end of what was built on the way, which begins at the first place left open
+            # fill in the last unset field; the first object is the result
             self.store("ptr", values[0].text, "%open", 0)
             values = [Value(self.load("ptr", "%result", 0), "ptr")]
         if self.signature.has_out:
@@ -283,7 +219,7 @@ class FunctionText(Objects):
     def _arguments(
         self,
         signature: Signature,
-        args: Sequence[Register],
+        args: Sequence[isa.Register],
         out: str,
         closure: str | None = None,
     ) -> str:
@@ -292,19 +228,19 @@ class FunctionText(Objects):
         self.give_rest(signature.rest(closure=closure is not None), specs, values)
         return signature.arguments(values, out, closure=closure)
 
-    def _closure_signature(self, register: Register) -> Signature:
+    def _closure_signature(self, register: isa.Register) -> Signature:
         spec = self.spec(register)
-        assert isinstance(spec, ClosureSpec)
+        assert isinstance(spec, isa.ClosureSpec)
         return Signature.of(spec.params, spec.results)
 
-    def _call_function(self, instruction: CallFunction) -> None:
+    def _call_function(self, instruction: isa.CallFunction) -> None:
         signature = self.unit.signature(instruction.function)
         out = self._out(signature)
         given = self._arguments(signature, instruction.args, out)
         callee = symbol(symbol_name(instruction.function))
         self._call_code(signature, callee, given, out, instruction.outputs)
 
-    def _call_closure(self, instruction: CallClosure) -> None:
+    def _call_closure(self, instruction: isa.CallClosure) -> None:
         signature = self._closure_signature(instruction.closure)
         out = self._out(signature)
         closure = self.text_of(instruction.closure)
@@ -316,7 +252,12 @@ class FunctionText(Objects):
         return self.stack("results", len(signature.results)) if signature.has_out else ""
 
     def _call_code(
-        self, signature: Signature, callee: str, given: str, out: str, outputs: Sequence[Register]
+        self,
+        signature: Signature,
+        callee: str,
+        given: str,
+        out: str,
+        outputs: Sequence[isa.Register],
     ) -> None:
         kind = signature.returned
         found = self.make(f"call tailcc {kind} {callee}({given})", kind).text
@@ -331,7 +272,7 @@ class FunctionText(Objects):
                 code = f"extractvalue {kind} {found}, {position + 1}"
                 self.set(register, self.make(code, signature.results[position]).text)
 
-    def _tail_call(self, instruction: TailCall) -> None:
+    def _tail_call(self, instruction: isa.TailCall) -> None:
         if instruction.function == self.function.name:
             self._turn(instruction.args)
             return
@@ -341,15 +282,15 @@ class FunctionText(Objects):
         self._go_on(signature, symbol(symbol_name(instruction.function)), given)
 
     def _build(self, building: Building, number: int) -> None:
-        """Put data where the last turn left a place, and leave another."""
+        """Store data in the field that the last iteration left unset, and continue."""
         for instruction in building.between:
             self.instruction(-1, instruction, number)
         made, place = self.make_open(building.make, building.field)
         self.store("ptr", made, "%open", 0)
         self._turn(building.call.args, place)
 
-    def _turn(self, args: Sequence[Register], place: str = "%open") -> None:
-        """Once more from the beginning, with other arguments."""
+    def _turn(self, args: Sequence[isa.Register], place: str = "%open") -> None:
+        """Jump to the head with other arguments."""
         values = [self.text_of(register) for register in args]
         if self.building:
             values = [place, *values]
@@ -368,3 +309,26 @@ class FunctionText(Objects):
         kind = signature.returned
         found = self.make(f"musttail call tailcc {kind} {callee}({given})", kind).text
         self.line(f"ret {kind} {found}")
+
+
+_INSTRUCTIONS: Final[Mapping[type[isa.Instruction], Callable[[FunctionText, Any], None]]] = {
+    isa.LoadConstant: FunctionText.constant,
+    isa.Literal: FunctionText._literal,
+    isa.Scalar: FunctionText.scalar,
+    isa.AllocTensor: FunctionText.alloc,
+    isa.ViewTensor: FunctionText.view,
+    isa.InvokeKernel: FunctionText.invoke,
+    isa.ReadSize: FunctionText.read_size,
+    isa.ReadElement: FunctionText.read_element,
+    isa.ComputeSize: FunctionText.compute_size,
+    isa.RequireEqual: FunctionText.require_equal,
+    isa.MakeData: FunctionText.make_data,
+    isa.GetField: FunctionText.get_field,
+    isa.MakeClosure: FunctionText.make_closure,
+    isa.MakeReference: FunctionText.make_reference,
+    isa.ReadReference: FunctionText.read_reference,
+    isa.WriteReference: FunctionText.write_reference,
+    isa.CallFunction: FunctionText._call_function,
+    isa.CallClosure: FunctionText._call_closure,
+    isa.Retain: FunctionText._retain,
+}

@@ -1,10 +1,10 @@
-"""Data, closures and cells in native programs.
+"""Code for data, closures and cells in native programs.
 
-What an object holds is read by its register's owner, who then has a hold of its own on it. Where
-the object is let go right after that, and nobody else holds it, its fields are taken out instead:
+Reading a field retains it. Where the object is released right after that, its fields are moved out
+if it has no other reference:
 
-    %2 = field %1 Cons.1; release %1    ->    if %1 is held once: free the cell, keep %2 as it is
-                                              otherwise: one more hold on %2, one less on %1
+    %2 = field %1 Cons.1; release %1    ->    if %1 has one reference: free the cell, keep %2
+                                              otherwise: retain %2, release %1
 """
 
 from __future__ import annotations
@@ -12,24 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay.native import layout
-from relay.program.program import (
-    Block,
-    Constructor,
-    DataSpec,
-    DataType,
-    GetField,
-    MakeClosure,
-    MakeData,
-    MakeReference,
-    ReadReference,
-    ReferenceSpec,
-    Register,
-    Release,
-    Retain,
-    Spec,
-    Switch,
-    WriteReference,
-)
+from relay.program import program as isa
 from relay.program.uses import uses
 from relay.target.llvm.program.tensors import Tensors
 from relay.target.llvm.program.types import symbol
@@ -38,19 +21,19 @@ from relay.target.llvm.program.words import arrange, is_object
 
 
 class Objects(Tensors):
-    """Writes the instructions on data, closures and cells."""
+    """Generates code for instructions on data, closures and cells."""
 
-    taken: dict[int, tuple[GetField, ...]]  # by the position of a release: what it takes out
-    deferred: frozenset[Register]  # fields that get their hold there
+    taken: dict[int, tuple[isa.GetField, ...]]  # by position of a release: moved fields
+    deferred: frozenset[isa.Register]  # fields that are retained there
 
-    def data_type(self, register: Register) -> DataType:
+    def data_type(self, register: isa.Register) -> isa.DataType:
         spec = self.spec(register)
-        assert isinstance(spec, DataSpec)
+        assert isinstance(spec, isa.DataSpec)
         return self.unit.types[spec.name]
 
-    # --- making
+    # --- allocation
 
-    def new_object(self, kind: int, detail: int, specs: Sequence[Spec]) -> str:
+    def new_object(self, kind: int, detail: int, specs: Sequence[isa.Spec]) -> str:
         arrangement = arrange(specs)
         counts = f"i32 {arrangement.objects}, i32 {arrangement.words}"
         code = f"call ptr @relay_new_object(ptr %ctx, i32 {kind}, i32 {detail}, {counts})"
@@ -58,12 +41,12 @@ class Objects(Tensors):
         self.check_memory(made)
         return made
 
-    def fill(self, made: str, start: int, registers: Sequence[Register]) -> None:
+    def fill(self, made: str, start: int, registers: Sequence[isa.Register]) -> None:
         specs = [self.spec(register) for register in registers]
         for register, position in zip(registers, arrange(specs).positions, strict=True):
             self.store_word(self.spec(register), self.text_of(register), made, start + 8 * position)
 
-    def make_data(self, instruction: MakeData) -> None:
+    def make_data(self, instruction: isa.MakeData) -> None:
         kind = self.data_type(instruction.output)
         tag = kind.tag(instruction.constructor)
         if not instruction.fields:
@@ -74,8 +57,8 @@ class Objects(Tensors):
         self.fill(made, layout.DATA_WORDS, instruction.fields)
         self.set(instruction.output, made)
 
-    def make_open(self, instruction: MakeData, field: int) -> tuple[str, str]:
-        """Data without one of its fields, and the address of that."""
+    def make_open(self, instruction: isa.MakeData, field: int) -> tuple[str, str]:
+        """Data with one field unset, and the address of that."""
         kind = self.data_type(instruction.output)
         tag = kind.tag(instruction.constructor)
         places = kind.constructors[tag].places
@@ -86,12 +69,12 @@ class Objects(Tensors):
                 self.store_word(places[index], self.text_of(register), made, offsets[index])
         return made, self.at(made, offsets[field])
 
-    def make_closure(self, instruction: MakeClosure) -> None:
+    def make_closure(self, instruction: isa.MakeClosure) -> None:
         count = len(instruction.captured)
         self.unit.closures[instruction.function, count] = None
         name = closure_name(instruction.function, count)
         if not count:
-            # always the same: an object that nobody frees
+            # a constant object
             self.set(instruction.output, symbol(f"{name}.object"))
             return
         specs = [self.spec(register) for register in instruction.captured]
@@ -100,15 +83,15 @@ class Objects(Tensors):
         self.fill(made, layout.CLOSURE_WORDS, instruction.captured)
         self.set(instruction.output, made)
 
-    def make_reference(self, instruction: MakeReference) -> None:
+    def make_reference(self, instruction: isa.MakeReference) -> None:
         specs = [self.spec(register) for register in instruction.contents]
         made = self.new_object(layout.REFERENCE, 0, specs)
         self.fill(made, layout.REFERENCE_WORDS, instruction.contents)
         self.set(instruction.output, made)
 
-    # --- looking inside
+    # --- reading and writing
 
-    def get_field(self, instruction: GetField) -> None:
+    def get_field(self, instruction: isa.GetField) -> None:
         constructor = self.data_type(instruction.data)[instruction.constructor]
         offset = _field_offset(constructor, instruction.index)
         spec = self.spec(instruction.output)
@@ -117,14 +100,14 @@ class Objects(Tensors):
         if instruction.output not in self.deferred:
             self.retain(spec, found)
 
-    def contents(self, reference: Register) -> tuple[list[Spec], list[int]]:
-        """What a cell holds, and where."""
+    def contents(self, reference: isa.Register) -> tuple[list[isa.Spec], list[int]]:
+        """The types and offsets of the contents of a cell."""
         spec = self.spec(reference)
-        assert isinstance(spec, ReferenceSpec)
+        assert isinstance(spec, isa.ReferenceSpec)
         positions = arrange(spec.contents).positions
         return list(spec.contents), [layout.REFERENCE_WORDS + 8 * place for place in positions]
 
-    def read_reference(self, instruction: ReadReference) -> None:
+    def read_reference(self, instruction: isa.ReadReference) -> None:
         cell = self.text_of(instruction.reference)
         _, offsets = self.contents(instruction.reference)
         for register, offset in zip(instruction.outputs, offsets, strict=True):
@@ -133,7 +116,7 @@ class Objects(Tensors):
             self.retain(spec, found)
             self.set(register, found)
 
-    def write_reference(self, instruction: WriteReference) -> None:
+    def write_reference(self, instruction: isa.WriteReference) -> None:
         cell = self.text_of(instruction.reference)
         specs, offsets = self.contents(instruction.reference)
         objects = [(s, o) for s, o in zip(specs, offsets, strict=True) if is_object(s)]
@@ -143,34 +126,35 @@ class Objects(Tensors):
         for spec, value in before:
             self.release(spec, value)
 
-    # --- letting go
+    # --- release
 
-    def plan_taking(self, block: Block) -> None:
-        """Find the fields that are read right before what they are in is let go."""
+    def plan_taking(self, block: isa.Block) -> None:
+        """Find the fields that are read right before their object is released."""
         self.taken = {}
-        deferred: set[Register] = set()
-        read: dict[Register, dict[Register, GetField]] = {}  # data -> its fields, not yet handed on
+        deferred: set[isa.Register] = set()
+        # data -> its fields that were read and not consumed yet
+        read: dict[isa.Register, dict[isa.Register, isa.GetField]] = {}
         for position, instruction in enumerate(block):
-            if isinstance(instruction, Release) and (
+            if isinstance(instruction, isa.Release) and (
                 fields := read.pop(instruction.register, None)
             ):
                 self.taken[position] = tuple(fields.values())
                 deferred.update(fields)
                 continue
             changed = uses(instruction, self.function.registers).consumed
-            if isinstance(instruction, Retain):
+            if isinstance(instruction, isa.Retain):
                 changed = (instruction.register,)
             for register in changed:
                 read.pop(register, None)
                 for fields in read.values():
                     fields.pop(register, None)
-            if isinstance(instruction, GetField) and is_object(self.spec(instruction.output)):
+            if isinstance(instruction, isa.GetField) and is_object(self.spec(instruction.output)):
                 fields = read.setdefault(instruction.data, {})
                 if all(one.index != instruction.index for one in fields.values()):
                     fields[instruction.output] = instruction
         self.deferred = frozenset(deferred)
 
-    def let_go(self, position: int, instruction: Release) -> None:
+    def let_go(self, position: int, instruction: isa.Release) -> None:
         register = instruction.register
         spec, value = self.spec(register), self.text_of(register)
         fields = self.taken.get(position)
@@ -179,13 +163,14 @@ class Objects(Tensors):
         else:
             self.release(spec, value)
 
-    def _take(self, constructor: Constructor, value: str, fields: Sequence[GetField]) -> None:
-        """Let go of an object of which some fields were read."""
+    def _take(
+        self, constructor: isa.Constructor, value: str, fields: Sequence[isa.GetField]
+    ) -> None:
+        """Release an object of which some fields were read."""
         count = self.load("i64", value, layout.COUNT)
-        alone = self.make(f"icmp eq i64 {count}, 1", "i1").text
+        alone = self.make(f"icmp eq i64 {count}, 1", "i1")
         empty, share, done = self.label("empty"), self.label("share"), self.label("done")
-        self.line(f"br i1 {alone}, label %{empty}, label %{share}")
-        self.place(empty)
+        self.branch(alone, empty, share)
         kept = {field.index for field in fields}
         for index, spec in enumerate(constructor.places):
             if index not in kept and self.is_counted(spec):
@@ -193,15 +178,14 @@ class Objects(Tensors):
         self._give_back(value, len(constructor.places))
         self.line(f"br label %{done}")
         self.place(share)
-        # not the last hold
+        # not the last reference
         self.line(f"call void @relay_release_object(ptr %ctx, ptr {value})")
         for field in fields:
             self.retain(self.spec(field.output), self.text_of(field.output))
-        self.line(f"br label %{done}")
-        self.place(done)
+        self.enter(done)
 
     def _give_back(self, value: str, words: int) -> None:
-        """The memory of data whose fields others have taken over."""
+        """Free data whose fields were moved out."""
         pieces = -(-(layout.DATA_WORDS + 8 * words) // 64)
         if pieces < layout.SMALL_CLASSES:
             self.line(f"call void @relay_give(ptr %ctx, ptr {value}, i64 {pieces})")
@@ -209,11 +193,11 @@ class Objects(Tensors):
             self.store("i32", "0", value, layout.OBJECTS)
             self.line(f"call void @relay_free(ptr %ctx, ptr {value})")
 
-    # --- deciding
+    # --- branching
 
-    def switch(self, instruction: Switch) -> None:
-        """Go on by the constructor: an odd word is one without fields, otherwise the object
-        says."""
+    def switch(self, instruction: isa.Switch) -> None:
+        """Branch on the constructor: the word itself if it has no fields, or the tag in the
+        object."""
         kind = self.data_type(instruction.data)
         value = self.text_of(instruction.data)
         ways = dict(instruction.cases)
@@ -258,5 +242,5 @@ class Objects(Tensors):
         self.line(f"switch {kind} {value}, label %{default} [ {listed} ]")
 
 
-def _field_offset(constructor: Constructor, index: int) -> int:
+def _field_offset(constructor: isa.Constructor, index: int) -> int:
     return layout.DATA_WORDS + 8 * arrange(constructor.places).positions[index]

@@ -1,4 +1,4 @@
-"""Operations on scalars, by the same rules and with the same code as in kernels."""
+"""Scalar operations of programs, with the semantics and the code of kernels."""
 
 from __future__ import annotations
 
@@ -10,71 +10,55 @@ from relay import dtypes
 from relay.errors import RelayError
 from relay.scalar_functions import FUNCTIONS
 from relay.target.llvm.writer import literal
-from relay.te.expr import (
-    BINARY,
-    COMPARE,
-    UNARY,
-    Bitcast,
-    Cast,
-    Expr,
-    Var,
-    binary,
-    bitcast,
-    call,
-    cast,
-    compare,
-    const,
-    select,
-    unary,
-)
+from relay.te import expr as te
 from relay.te.legalize import Facts, carrier, legalize
 from relay.te.loops import Buffer, Store
 from relay.te.narrow import NARROW_FLOATS
 
 
-def expression(op: str, operands: Sequence[Expr], dtype: str) -> Expr:
-    """The operation of `relay.te.expr` with that name."""
-    if op in BINARY:
-        return binary(op, *operands)
-    if op in COMPARE:
-        return compare(op, *operands)
-    if op in UNARY:
-        return unary(op, *operands)
+def expression(op: str, operands: Sequence[te.Expr], dtype: str) -> te.Expr:
+    """The operation `op` of `relay.te.expr`."""
+    if op in te.BINARY:
+        return te.binary(op, *operands)
+    if op in te.COMPARE:
+        return te.compare(op, *operands)
+    if op in te.UNARY:
+        return te.unary(op, *operands)
     if op in FUNCTIONS:
-        return call(op, *operands)
+        return te.call(op, *operands)
     match op:
         case "select":
-            return select(*operands)
+            return te.select(*operands)
         case "cast":
-            return cast(operands[0], dtype)
+            return te.cast(operands[0], dtype)
         case "bitcast":
-            return bitcast(operands[0], dtype)
+            return te.bitcast(operands[0], dtype)
     raise RelayError(f"there is no operation `{op}` on scalars")
 
 
-def legal(expr: Expr, facts: Facts) -> Expr:
-    """The expression in instructions of the machine; its value as memory holds it."""
+def legal(expr: te.Expr, facts: Facts) -> te.Expr:
+    """The expression in instructions of the target, with its value as it is stored in memory."""
     place = Buffer("result", (), expr.dtype)
     stored = legalize(Store(place, (), expr), facts)
     assert isinstance(stored, Store)
     return stored.value
 
 
-def operand(dtype: str, name: str) -> tuple[Var, Expr]:
-    """A variable for what a register holds, and the scalar of type `dtype` that this is."""
+def operand(dtype: str, name: str) -> tuple[te.Var, te.Expr]:
+    """A variable for a register, and its value as a scalar of type `dtype`."""
     if dtype in NARROW_FLOATS:
-        held = Var(f"uint{8 * dtypes.to_numpy(dtype).itemsize}", name)
-        return held, Bitcast(dtype, held)
+        held = te.Var(f"uint{8 * dtypes.to_numpy(dtype).itemsize}", name)
+        return held, te.Bitcast(dtype, held)
     if carrier(dtype) != dtype:
-        held = Var(carrier(dtype), name)
-        return held, Cast(dtype, held)
-    held = Var(dtype, name)
+        held = te.Var(carrier(dtype), name)
+        return held, te.Cast(dtype, held)
+    held = te.Var(dtype, name)
     return held, held
 
 
 def literal_text(value: bool | int | float, dtype: str) -> str:
-    """A number as LLVM reads it, in the form registers have."""
+    """A number as an LLVM literal of the type of registers."""
     if dtype in NARROW_FLOATS:
         stored = np.asarray(float(value)).astype(dtypes.to_numpy(dtype))
         return str(int(stored.view(f"uint{8 * stored.itemsize}")))
-    return literal(const(value, dtype))
+    return literal(te.const(value, dtype))

@@ -1,18 +1,16 @@
-"""How native functions of a program call each other.
+"""The calling convention of the native functions of a program.
 
     { i32, T, U } @f(ptr context, T a, U b)            up to two results, in registers
     i32 @f(ptr context, ptr out, T a, U b)             more, as words at `out`
 
-The first result is a status: 0, or anything else to unwind at once, without a value. The calling
-convention is `tailcc`, so that what calls another function last leaves no trace on the stack.
-A function with the same results, whatever its parameters, can be called so from any other.
+The first result is a status: nonzero unwinds at once, without a value. With `tailcc`, a function
+can tail-call any other with the same results, whatever its parameters.
 
 The code of a closure takes the closure before the arguments.
 
-Arguments that no register is left for are words in memory that the context knows of (`REST`): the
-caller puts them there right before the call, and the callee begins by taking them out. Never do
-they go on the stack: for x86-64, LLVM jumps from a function to another as if arguments of both took
-as much of it, and whoever called the first finds the stack somewhere else.
+Arguments beyond those in registers are words in memory (`REST` of the context), which the caller
+stores right before the call and the callee loads first. They are never on the stack: for x86-64,
+LLVM's tail calls assume that both functions use the same stack space for arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from relay.immutable import frozen
 from relay.program.program import Spec
 from relay.target.llvm.program.types import value_type
 
-IN_REGISTERS = 2  # results besides the status, as many as every processor has registers for
+IN_REGISTERS = 2  # results in addition to the status, for which every processor has registers
 REGISTERS = 6  # for arguments that are integers and addresses
 FLOAT_REGISTERS = 8
 _FLOATS = frozenset({"half", "bfloat", "float", "double"})
@@ -42,12 +40,12 @@ class Signature:
 
     @property
     def has_out(self) -> bool:
-        """Whether results go to memory."""
+        """Whether results are in memory."""
         return len(self.results) > IN_REGISTERS
 
     @property
     def returned(self) -> str:
-        """The type that LLVM's function returns."""
+        """The return type of the LLVM function."""
         if self.has_out or not self.results:
             return "i32"
         return f"{{ i32, {', '.join(self.results)} }}"
@@ -58,7 +56,7 @@ class Signature:
         return self.has_out or not self.results
 
     def rest(self, *, closure: bool = False) -> tuple[int, ...]:
-        """The parameters that have no register."""
+        """The parameters that are not in registers."""
         others = REGISTERS - 1 - self.has_out - closure
         floats = FLOAT_REGISTERS
         found = []
@@ -77,7 +75,7 @@ class Signature:
         return [f"{kind} {value}" for index, (kind, value) in pairs if index not in rest]
 
     def parameters(self, names: Sequence[str], *, closure: bool = False) -> str:
-        """The list of a definition."""
+        """The parameter list of a definition."""
         listed = ["ptr noalias noundef %ctx"]
         if self.has_out:
             listed.append("ptr noalias noundef %out")
@@ -87,7 +85,7 @@ class Signature:
         return ", ".join(listed)
 
     def arguments(self, values: Sequence[str], out: str, *, closure: str | None = None) -> str:
-        """The list of a call."""
+        """The argument list of a call."""
         listed = ["ptr %ctx"]
         if self.has_out:
             listed.append(f"ptr {out}")

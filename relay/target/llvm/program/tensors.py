@@ -1,7 +1,7 @@
-"""Tensors and kernels in native programs.
+"""Code for tensors and kernel calls in native programs.
 
-A tensor is an object that knows its sizes, except where nobody outside the function sees it: then
-it is an address in the frame and sizes known while this is written.
+A tensor is an object with its sizes, except where it is local to the function: then it is an
+address in the frame, with sizes known to the code.
 """
 
 from __future__ import annotations
@@ -11,20 +11,8 @@ from math import prod
 from relay.extents import TENSOR_BYTES, size_text, tensor_text
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.native import layout
+from relay.program import program as isa
 from relay.program.frame import FrameLayout, plan_frame
-from relay.program.program import (
-    AllocTensor,
-    ComputeSize,
-    Function,
-    InvokeKernel,
-    LoadConstant,
-    ReadElement,
-    ReadSize,
-    Register,
-    RequireEqual,
-    ScalarSpec,
-    ViewTensor,
-)
 from relay.target.llvm import abi
 from relay.target.llvm.program.emit import Emitter
 from relay.target.llvm.program.types import symbol, value_type
@@ -33,32 +21,32 @@ from relay.target.llvm.writer import item_bytes
 
 
 class Tensors(Emitter):
-    """Writes the instructions on tensors."""
+    """Generates code for tensor instructions."""
 
-    def __init__(self, unit: Unit, function: Function) -> None:
+    def __init__(self, unit: Unit, function: isa.Function) -> None:
         super().__init__(unit, function)
         self.frame: FrameLayout = plan_frame(function)
-        self.frame_begin = "null"  # where all of its tensors are empty there is no frame
-        self.sizes: dict[Register, tuple[str, ...]] = {}  # of tensors, as far as they are known
+        self.frame_begin = "null"  # there is no frame if all of its tensors are empty
+        self.sizes: dict[isa.Register, tuple[str, ...]] = {}  # of tensors allocated here
 
-    def tensor(self, register: Register) -> TensorSpec:
+    def tensor(self, register: isa.Register) -> TensorSpec:
         spec = self.spec(register)
         assert isinstance(spec, TensorSpec)
         return spec
 
-    def constant(self, instruction: LoadConstant) -> None:
+    def constant(self, instruction: isa.LoadConstant) -> None:
         place = self.unit.constant(instruction.constant)
         constants = self.load("ptr", "%ctx", layout.CONSTANTS)
         found = self.load("ptr", constants, 8 * place)
         spec = self.spec(instruction.output)
-        if isinstance(spec, ScalarSpec):
+        if isinstance(spec, isa.ScalarSpec):
             data = self.load("ptr", found, layout.TENSOR_DATA)
             found = self.load_word(spec, data, 0)
         self.set(instruction.output, found)
 
     # --- memory
 
-    def alloc(self, instruction: AllocTensor) -> None:
+    def alloc(self, instruction: isa.AllocTensor) -> None:
         register = instruction.output
         self.sizes[register] = self._sizes(register, instruction.sizes)
         if register in self.local:
@@ -72,7 +60,7 @@ class Tensors(Emitter):
         self._store_sizes(register, made)
         self.set(register, made)
 
-    def view(self, instruction: ViewTensor) -> None:
+    def view(self, instruction: isa.ViewTensor) -> None:
         register = instruction.output
         self.sizes[register] = self._sizes(register, instruction.sizes)
         if register in self.local:
@@ -88,23 +76,23 @@ class Tensors(Emitter):
         self.store("i64", bytes, made, layout.TENSOR_BYTES)
         self.set(register, made)
 
-    def _sizes(self, register: Register, given: tuple[Register, ...]) -> tuple[str, ...]:
-        """The sizes of a new tensor: those that are no numbers are given."""
+    def _sizes(self, register: isa.Register, given: tuple[isa.Register, ...]) -> tuple[str, ...]:
+        """The sizes of a new tensor; dynamic ones are given."""
         rest = iter(given)
         return tuple(
             str(size) if isinstance(size, int) else self.text_of(next(rest))
             for size in self.tensor(register).shape
         )
 
-    def _store_sizes(self, register: Register, made: str) -> None:
+    def _store_sizes(self, register: isa.Register, made: str) -> None:
         for axis, size in enumerate(self.sizes[register]):
             self.store("i64", size, made, layout.TENSOR_DIMS + 8 * axis)
 
     def _bytes(self, spec: TensorSpec, sizes: tuple[str, ...], where: str) -> str:
-        """The memory a tensor takes; fails where there cannot be so much (`relay.extents`).
+        """The size of a tensor in bytes, with a check for overflow (`relay.extents`).
 
-        An extent of 0 counts as 1 while that is looked at: what kernels compute with the other
-        extents does not wrap either. A negative one is a very large number without a sign.
+        The check takes an extent of 0 as 1, so that products of the other extents, in kernels, do
+        not overflow either. A negative extent is a very large unsigned number.
         """
         known = [size for size in spec.shape if isinstance(size, int)]
         given = [
@@ -126,21 +114,21 @@ class Tensors(Emitter):
         return total
 
     def with_overflow(self, op: str, left: str, right: str) -> tuple[str, str]:
-        """The result of an operation, and whether it does not fit."""
+        """The result of an operation, and whether it overflows."""
         kind = "{ i64, i1 }"
         intrinsic = f"@llvm.{op}.with.overflow.i64"
         both = self.make(f"call {kind} {intrinsic}(i64 {left}, i64 {right})", kind).text
         result = self.make(f"extractvalue {kind} {both}, 0", "i64").text
         return result, self.make(f"extractvalue {kind} {both}, 1", "i1").text
 
-    def compute_size(self, instruction: ComputeSize) -> None:
+    def compute_size(self, instruction: isa.ComputeSize) -> None:
         given = self.text_of(instruction.left), self.text_of(instruction.right)
         result, over = self.with_overflow(f"s{instruction.op}", *given)
         site = self.site(size_text(instruction.op), instruction.where)
         self.too_large_if(over, site, given)
         self.set(instruction.output, result)
 
-    def data(self, register: Register) -> str:
+    def data(self, register: isa.Register) -> str:
         """The address of the elements."""
         owner = self.local.get(register, register)
         if (offset := self.frame.offsets.get(owner)) is not None:
@@ -150,10 +138,10 @@ class Tensors(Emitter):
             self.loaded[key] = self.load("ptr", self.text_of(owner), layout.TENSOR_DATA)
         return self.loaded[key]
 
-    # --- questions
+    # --- reading
 
-    def read_size(self, instruction: ReadSize) -> None:
-        # the type of a tensor that was made elsewhere is what is being checked, not what is known
+    def read_size(self, instruction: isa.ReadSize) -> None:
+        # the type of a tensor allocated elsewhere is what is being checked
         register, axis = instruction.tensor, instruction.axis
         if register in self.sizes:
             self.set(instruction.output, self.sizes[register][axis])
@@ -161,13 +149,13 @@ class Tensors(Emitter):
             place = layout.TENSOR_DIMS + 8 * axis
             self.set(instruction.output, self.load("i64", self.text_of(register), place))
 
-    def read_element(self, instruction: ReadElement) -> None:
+    def read_element(self, instruction: isa.ReadElement) -> None:
         spec = self.spec(instruction.output)
-        assert isinstance(spec, ScalarSpec)
+        assert isinstance(spec, isa.ScalarSpec)
         offset = instruction.index * item_bytes(spec.dtype)
         self.set(instruction.output, self.load_word(spec, self.data(instruction.tensor), offset))
 
-    def require_equal(self, instruction: RequireEqual) -> None:
+    def require_equal(self, instruction: isa.RequireEqual) -> None:
         left, right = self.text_of(instruction.left), self.text_of(instruction.right)
         differ = self.make(f"icmp ne i64 {left}, {right}", "i1").text
         texts = (instruction.expected, instruction.found)
@@ -175,21 +163,21 @@ class Tensors(Emitter):
         details = [self.word_of(register) for register in instruction.details]
         self.fail_if(differ, str(layout.UNEQUAL), site, details)
 
-    def word_of(self, register: Register) -> str:
-        """A scalar of eight bytes as a whole number."""
+    def word_of(self, register: isa.Register) -> str:
+        """A scalar of eight bytes as an i64."""
         text, kind = self.text_of(register), value_type(self.spec(register))
         return text if kind == "i64" else self.make(f"bitcast {kind} {text} to i64", "i64").text
 
     # --- kernels
 
-    def invoke(self, instruction: InvokeKernel) -> None:
+    def invoke(self, instruction: isa.InvokeKernel) -> None:
         kernel = self.unit.program.kernel_table[instruction.kernel]
         self.unit.kernels[kernel.name] = None
         addresses: list[tuple[str, str]] = []
         spilled = 0
 
-        def place_of(register: Register) -> str:
-            """Where a kernel finds a tensor, or a scalar, which gets a place on the stack."""
+        def place_of(register: isa.Register) -> str:
+            """The address of a tensor, or of a scalar, which is spilled to the stack."""
             nonlocal spilled
             if isinstance(self.spec(register), TensorSpec):
                 return self.data(register)
@@ -199,13 +187,13 @@ class Tensors(Emitter):
         for register in instruction.inputs:
             place = place_of(register)
             spec = self.spec(register)
-            if isinstance(spec, ScalarSpec):
+            if isinstance(spec, isa.ScalarSpec):
                 self.store_word(spec, self.text_of(register), place, 0)
             addresses.append(("ptr", place))
         written = []
         for register in instruction.outputs:
             place = place_of(register)
-            if isinstance(self.spec(register), ScalarSpec):
+            if isinstance(self.spec(register), isa.ScalarSpec):
                 written.append((register, place))
             addresses.append(("ptr", place))
         addresses += [("i64", self.text_of(register)) for register in instruction.sizes]
@@ -224,11 +212,11 @@ class Tensors(Emitter):
         self.poll_after_kernel()
         for register, place in written:
             spec = self.spec(register)
-            assert isinstance(spec, ScalarSpec)
+            assert isinstance(spec, isa.ScalarSpec)
             self.set(register, self.load_word(spec, place, 0))
 
     def _workspace(self, kernel: Kernel, args: str) -> str | None:
-        """Memory for the time of one call of a kernel, if it wants any."""
+        """The workspace for one call of a kernel, if it needs one."""
         if kernel.sized_workspace:
             name = self.unit.workspace_of(kernel.name)
             size = self.make(f"call i64 {symbol(name)}(ptr %ctx, ptr {args})", "i64").text
@@ -243,7 +231,7 @@ class Tensors(Emitter):
         return self.take_frame(size)
 
     def take_frame(self, size: str) -> str:
-        """Memory that is free again when `FRAME` is set back to it."""
+        """Allocate frame memory, until `FRAME` is reset to its address."""
         taken = self.make(f"call ptr @relay_frame(ptr %ctx, i64 {size})", "ptr").text
         self.check_memory(taken, size)
         return taken

@@ -1,20 +1,19 @@
-"""Programs as native code.
+"""Programs to LLVM IR.
 
     translated = translate(own(program), target)
     compile_module([translated.ir], target, opt=3, imports=translated.imports)
 
-Every function but `prepare` becomes one of LLVM (`function.py`), called directly where it is known
-and through the code of a closure where not. Functions that are exported have an entry besides, by
-the rules of C: it takes its arguments from an array of words, which are the callee's from then on,
-and leaves the results in another.
+Every function but `prepare` becomes an LLVM function (`function.py`), called directly or through
+the code of a closure. Exported functions also have an entry with the C calling convention, which
+takes its arguments, with their references, from an array of words and stores the results in
+another.
 
     i32 relay_entry_main(ptr context, ptr args, ptr results)
 
-A status other than 0 says why a run ended: those of kernels, and of `relay.native.layout`. Where it
-was is the number of a site in the context. Nothing is cleaned up on the way out: the heap knows its
-objects.
+A nonzero status says why a run ended: those of kernels, and of `relay.native.layout`; the context
+has the index of the site. Nothing is freed on the way out: the heap knows its objects.
 
-The short functions of `relay.native.objects` are part of the text, so that LLVM sees through them.
+The short functions of `relay.native.objects` are part of the text, so that LLVM inlines them.
 """
 
 from __future__ import annotations
@@ -42,22 +41,22 @@ from relay.target.llvm.target import LLVMTarget
 
 @frozen
 class Translated:
-    """The code of a program, and what its numbers mean."""
+    """The code of a program, and its tables."""
 
     ir: str
-    entries: Mapping[str, str]  # exported functions, and the symbols of their entries
+    entries: Mapping[str, str]  # exported function -> symbol of its entry
     sites: tuple[Site, ...]  # by number
-    constants: tuple[str, ...]  # the names of those in the context's array, in order
-    kernels: tuple[str, ...]  # symbols of kernels, and of what belongs to them, that are called
+    constants: tuple[str, ...]  # the constants in the array of the context, in order
+    kernels: tuple[str, ...]  # symbols of called kernels, and of their workspace functions
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """The functions it expects from elsewhere: kernels, and the runtime's."""
+        """The external functions: kernels, and those of the runtime."""
         return (*self.kernels, *objects.PROGRAM_IMPORTS)
 
 
 def translate(program: Program, target: LLVMTarget, exports: Sequence[str] = (MAIN,)) -> Translated:
-    """The native code of a program whose holds are accounted for (`relay.program.ownership`)."""
+    """The LLVM IR of a program with reference counting (`relay.program.ownership`)."""
     functions = [function for function in program.functions if function.name != PREPARE]
     table = {function.name: function for function in functions}
     unit = Unit(program, target, table, recursive_functions(functions))
@@ -77,7 +76,7 @@ def translate(program: Program, target: LLVMTarget, exports: Sequence[str] = (MA
 
 
 def entry_name(function: str) -> str:
-    """The symbol of the entry to a function."""
+    """The symbol of the entry of a function."""
     return f"relay_entry_{function}"
 
 
@@ -85,7 +84,7 @@ def entry_name(function: str) -> str:
 
 
 def _closure(unit: Unit, name: str, captured: int) -> str:
-    """The code of closures of a function: what they remember comes first."""
+    """The code of closures of a function: captured values are its first arguments."""
     function = unit.functions[name]
     writer = FunctionText(unit, function)
     specs = parameter_specs(function)
@@ -129,7 +128,7 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
 
 
 def _entry(unit: Unit, function: Function) -> str:
-    """The exported function: words to arguments, results to words."""
+    """The entry: loads arguments from words, stores results to words."""
     writer = FunctionText(unit, function)
     signature = unit.signature(function.name)
     results = flatten(function.results)
@@ -160,8 +159,6 @@ def _entry(unit: Unit, function: Function) -> str:
     header = f"define i32 {symbol(entry_name(function.name))}(ptr %ctx, ptr %args, ptr %results)"
     return "\n".join([f"{header} nounwind {{", "entry:", *writer.lines, "}"])
 
-
-# --- what every program has ---------------------------------------------------------------------
 
 _METADATA: Final = """\
 !0 = !{!"branch_weights", i32 1, i32 1048576}"""

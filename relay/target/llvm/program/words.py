@@ -1,4 +1,4 @@
-"""Where the fields of objects lie: words that are object words come first, whatever the order.
+"""The order of fields in objects: object words first.
 
 Node(int32, Tree, float32[?], bool)   ->   [Tree] [float32[?]] [int32] [bool]
 """
@@ -12,13 +12,13 @@ from relay.program.program import ScalarSpec, Spec
 
 
 def is_object(spec: Spec) -> bool:
-    """Whether a word of that type is an object word."""
+    """Whether values of that type are object words."""
     return not isinstance(spec, ScalarSpec)
 
 
 @frozen
 class Arrangement:
-    """Where the fields of an object lie: the word of each, and how many are object words."""
+    """The index of the word of each field, and the number of object words."""
 
     positions: tuple[int, ...]
     objects: int
@@ -29,7 +29,7 @@ class Arrangement:
 
 
 def arrange(specs: Sequence[Spec]) -> Arrangement:
-    """The words of fields of these types."""
+    """The arrangement of fields of these types."""
     objects = [index for index, spec in enumerate(specs) if is_object(spec)]
     others = [index for index, spec in enumerate(specs) if not is_object(spec)]
     positions = [0] * len(specs)

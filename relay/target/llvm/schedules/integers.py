@@ -29,22 +29,8 @@ from collections.abc import Callable
 from relay.immutable import frozen
 from relay.target.llvm.schedules.contraction import Form, is_constant, recognise
 from relay.target.llvm.target import LLVMTarget
+from relay.te import expr as te
 from relay.te.compute import Procedure, Tensor, axis_name, from_bodies
-from relay.te.expr import (
-    INDEX,
-    Axis,
-    Cast,
-    Expr,
-    Read,
-    Reduce,
-    Var,
-    bitcast,
-    cast,
-    const,
-    select,
-    substitute,
-    variables,
-)
 from relay.te.instruction import DOT2, DOT4, Instruction
 from relay.te.reduction import SUM
 from relay.te.schedule import Schedule, facts, inline, put_before, read_as, recompute, tensorize
@@ -54,7 +40,7 @@ from relay.te.simplify import Linear, Simplifier
 _BYTES = ("int8", "uint8")
 _SHORT = (*_BYTES, "int16")
 
-Conversion = Callable[[Expr], Expr]
+Conversion = Callable[[te.Expr], te.Expr]
 
 
 def instructions(target: LLVMTarget) -> tuple[Instruction, ...]:
@@ -90,9 +76,9 @@ def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | No
     return None
 
 
-def _short(factor: Expr | None) -> Expr | None:
+def _short(factor: te.Expr | None) -> te.Expr | None:
     """A short integer that is multiplied in 32 bits; None for any other factor."""
-    if isinstance(factor, Cast) and factor.dtype == "int32" and factor.operand.dtype in _SHORT:
+    if isinstance(factor, te.Cast) and factor.dtype == "int32" and factor.operand.dtype in _SHORT:
         return factor.operand
     return None
 
@@ -115,22 +101,22 @@ def _in_its_form(
         to_left, to_right = (_turned, _unchanged) if turns_left else (_unchanged, _turned)
         s = _taken_back(s, name, form, right if turns_left else left)
 
-    count = Axis(INDEX, word.axis.name, tiles(word.axis.extent, steps))
-    step = Axis(INDEX, "t", const(steps, INDEX))
+    count = te.Axis(te.INDEX, word.axis.name, tiles(word.axis.extent, steps))
+    step = te.Axis(te.INDEX, "t", te.const(steps, te.INDEX))
     place = count * steps + step
     whole = is_multiple(word.axis.extent, steps)
-    second = to_right(substitute(right, {word.axis: place}))
+    second = to_right(te.substitute(right, {word.axis: place}))
     if not whole:
-        second = select(place < word.axis.extent, second, const(0, second.dtype))
+        second = te.select(place < word.axis.extent, second, te.const(0, second.dtype))
     if whole and word.is_together and to_left(left) is left:
-        first = substitute(left, {word.axis: place})
+        first = te.substitute(left, {word.axis: place})
     else:
         copy = _words(word, steps, to_left, f"{name}.words")
         first = copy[word.in_copy(count, step)]
         s = put_before(s, name, copy)
     others = [axis for axis in form.reduced if axis is not word.axis]
-    product = cast(first, "int32") * cast(second, "int32")
-    s = recompute(s, name, Reduce("int32", SUM, (*others, count, step), (product,)))
+    product = te.cast(first, "int32") * te.cast(second, "int32")
+    s = recompute(s, name, te.Reduce("int32", SUM, (*others, count, step), (product,)))
     s = _without_copies_of_copies(s, word.read.source)
     return tensorize(s, name, s[name].loops[-1].name, instruction)
 
@@ -143,29 +129,29 @@ class _Word:
     """Which numbers of the left factor are a word: those along one axis of the reduction, which is
     one axis of a tensor too."""
 
-    read: Read
-    axis: Axis
+    read: te.Read
+    axis: te.Axis
     position: int  # of the tensor's axis
-    start: Expr  # in words, where the sum begins there
+    start: te.Expr  # in words, where the sum begins there
 
     @property
     def is_together(self) -> bool:
         return self.position == self.read.source.rank - 1
 
-    def in_copy(self, count: Expr, step: Expr) -> tuple[Expr, ...]:
+    def in_copy(self, count: te.Expr, step: te.Expr) -> tuple[te.Expr, ...]:
         """Where a number of a word is in a copy whose last axis is a word."""
         where = list(self.read.indices)
         where[self.position] = self.start + count
         return (*where, step)
 
 
-def _word(form: Form, left: Expr, steps: int) -> _Word | None:
+def _word(form: Form, left: te.Expr, steps: int) -> _Word | None:
     """The words of a factor: along the axis that lies side by side already, or the longest."""
-    if not isinstance(left, Read):
+    if not isinstance(left, te.Read):
         return None
     found = []
     for axis in form.reduced:
-        positions = [i for i, place in enumerate(left.indices) if axis in variables(place)]
+        positions = [i for i, place in enumerate(left.indices) if axis in te.variables(place)]
         if len(positions) != 1:
             continue
         start = _start(left.indices[positions[0]], axis, steps)
@@ -176,12 +162,12 @@ def _word(form: Form, left: Expr, steps: int) -> _Word | None:
     )
 
 
-def _start(place: Expr, axis: Axis, steps: int) -> Expr | None:
+def _start(place: te.Expr, axis: te.Axis, steps: int) -> te.Expr | None:
     """Where words begin if an index is that of the first number of a word plus the axis."""
     simplify = Simplifier()
     total = simplify.linear(place)
     rest = {atom: by for atom, by in total.terms.items() if atom is not axis}
-    if total.terms.get(axis) != 1 or any(axis in variables(atom) for atom in rest):
+    if total.terms.get(axis) != 1 or any(axis in te.variables(atom) for atom in rest):
         return None
     if (rest or total.constant) and not is_multiple(axis.extent, steps):
         return None
@@ -197,13 +183,13 @@ def _words(word: _Word, steps: int, convert: Conversion, name: str) -> Tensor:
     extent = source.shape[position]
     shape = list(source.shape)
     shape[position] = tiles(extent, steps)
-    sizes = (*shape, const(steps, INDEX))
-    axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(sizes))
-    where: list[Expr] = list(axes[:-1])
+    sizes = (*shape, te.const(steps, te.INDEX))
+    axes = tuple(te.Axis(te.INDEX, axis_name(i), size) for i, size in enumerate(sizes))
+    where: list[te.Expr] = list(axes[:-1])
     where[position] = axes[position] * steps + axes[-1]
-    element = convert(Read(source.dtype, source, tuple(where)))
+    element = convert(te.Read(source.dtype, source, tuple(where)))
     if not is_multiple(extent, steps):
-        element = select(where[position] < extent, element, const(0, element.dtype))
+        element = te.select(where[position] < extent, element, te.const(0, element.dtype))
     (copy,) = from_bodies(axes, (element,), name)
     return copy
 
@@ -222,35 +208,35 @@ def _without_copies_of_copies(s: Schedule, source: object) -> Schedule:
 # --- conversions
 
 
-def _unchanged(value: Expr) -> Expr:
+def _unchanged(value: te.Expr) -> te.Expr:
     return value
 
 
-def _widened(value: Expr) -> Expr:
-    return value if value.dtype == "int16" else cast(value, "int16")
+def _widened(value: te.Expr) -> te.Expr:
+    return value if value.dtype == "int16" else te.cast(value, "int16")
 
 
-def _turned(value: Expr) -> Expr:
+def _turned(value: te.Expr) -> te.Expr:
     """A byte of the other kind, 128 more than a signed one or 128 less than an unsigned one."""
     if value.dtype == "int8":
-        return bitcast(value, "uint8") ^ 128
-    return bitcast(value ^ 128, "int8")
+        return te.bitcast(value, "uint8") ^ 128
+    return te.bitcast(value ^ 128, "int8")
 
 
-def _taken_back(s: Schedule, name: str, form: Form, other: Expr) -> Schedule:
+def _taken_back(s: Schedule, name: str, form: Form, other: te.Expr) -> Schedule:
     """What turning one factor has added to each sum, or taken from it, undone for its readers."""
     op = s[name].computation
-    over = [axis for axis in op.axes if axis in variables(other)]
-    fresh: dict[Var, Expr] = {
-        axis: Axis(INDEX, axis.name, axis.extent) for axis in (*over, *form.reduced)
+    over = [axis for axis in op.axes if axis in te.variables(other)]
+    fresh: dict[te.Var, te.Expr] = {
+        axis: te.Axis(te.INDEX, axis.name, axis.extent) for axis in (*over, *form.reduced)
     }
-    own = tuple(one for axis in over if isinstance(one := fresh[axis], Axis))
-    reduced = tuple(one for axis in form.reduced if isinstance(one := fresh[axis], Axis))
-    value = cast(substitute(other, fresh), "int32") * 128
-    (sums,) = from_bodies(own, (Reduce("int32", SUM, reduced, (value,)),), f"{name}.sums")
+    own = tuple(one for axis in over if isinstance(one := fresh[axis], te.Axis))
+    reduced = tuple(one for axis in form.reduced if isinstance(one := fresh[axis], te.Axis))
+    value = te.cast(te.substitute(other, fresh), "int32") * 128
+    (sums,) = from_bodies(own, (te.Reduce("int32", SUM, reduced, (value,)),), f"{name}.sums")
     places = [op.axes.index(axis) for axis in over]
 
-    def corrected(read: Read) -> Expr:
+    def corrected(read: te.Read) -> te.Expr:
         known = sums[tuple(read.indices[place] for place in places)]
         return read - known if other.dtype == "int8" else read + known
 
