@@ -133,7 +133,7 @@ def _facts() -> list[tuple[Any, ...]]:
                 op.cost,
             ),
             *(op.identity, op.row_reductions, op.repeatable),
-            *(other.name for other in (op.approximates, op.quantizes) if other is not None),
+            *(op.approximates, op.quantizes),
             [_name(one) for one in _parts(op)],
         )
         for op in records()

@@ -192,7 +192,7 @@ _NAME = "relay.kernel"
 def _is_approximate(operator: str) -> bool:
     """Whether an operator is an approximation of another."""
     op = find_op(operator)
-    return isinstance(op, OpDef) and op.approximates is not None
+    return isinstance(op, OpDef) and op.approximates != ""
 
 
 def _spec(tensor: Tensor) -> TensorSpec:

@@ -19,7 +19,7 @@ from enum import Flag, IntEnum
 from typing import Any, Final, TypedDict
 
 from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, Op, const
+from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType
 from relay.op.building.layout_form import LayoutRule
 
@@ -140,5 +140,5 @@ class Facts(TypedDict, total=False):
     identity: float
     row_reductions: int
     repeatable: bool
-    approximates: Op
-    quantizes: Op
+    approximates: str
+    quantizes: str

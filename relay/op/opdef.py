@@ -136,10 +136,11 @@ class OpDef(ir.Op):
     identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
     row_reductions: int = 0  # along `axis`, before another pass over the row that was reduced
     repeatable: bool = True  # whether it may be computed early, again or never
-    approximates: ir.Op | None = None  # the exact operator that this one computes fast
+    # names of operators: records are no parts of each other, which passes would rewrite
+    approximates: str = ""  # the exact operator that this one computes fast
     # the operator that this one computes on quantized tensors: after the arguments of that come the
     # scale and the zero point of each, then of the result
-    quantizes: ir.Op | None = None
+    quantizes: str = ""
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)

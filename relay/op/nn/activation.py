@@ -250,6 +250,6 @@ fast_softmax = _define(
     "`nn.softmax`, of which an executor may compute the exponential approximately.",
     _softmax,
     _softmax_compute(fast.exp_element),
-    approximates=softmax,
+    approximates=softmax.name,
     row_reductions=2,
 )

@@ -261,7 +261,7 @@ def _define(
         reference=_on_integers(combine, on_reals),
         compute=_elements(combined, on_reals),
         fusion=FusionKind.BROADCAST,
-        quantizes=exact,
+        quantizes=exact.name,
         samples=[
             sample(int8(4, 5), int8(4, 5), *fine, *same, *coarse),
             sample(uint8(4, 5), uint8(5), *coarse, *coarse, *coarse),

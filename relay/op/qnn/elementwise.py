@@ -129,7 +129,7 @@ def _define(
 ) -> OpDef:
     values = function.reference if isinstance(function, OpDef) else function
     assert values is not None
-    facts: Facts = {"quantizes": function} if isinstance(function, OpDef) else {}
+    facts: Facts = {"quantizes": function.name} if isinstance(function, OpDef) else {}
     return define(
         f"qnn.{name}",
         doc=doc,

@@ -116,7 +116,7 @@ def _fast(exact: OpDef, doc: str, reference: Any, scalar: Function) -> OpDef:
         reference=rounded_once(reference),
         compute=elementwise(scalars.rounded_once(scalar)),
         fusion=FusionKind.ELEMWISE,
-        approximates=exact,
+        approximates=exact.name,
         precision=exact.precision,
         cost=EXPENSIVE,
         samples=[

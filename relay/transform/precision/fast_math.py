@@ -32,7 +32,7 @@ class FastMath(FunctionPass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
-        fast = {op.approximates.name: op for op in records() if op.approximates is not None}
+        fast = {op.approximates: op for op in records() if op.approximates}
 
         def faster(call: Call, window: Window) -> Expr | None:
             assert isinstance(call.op, OpDef)

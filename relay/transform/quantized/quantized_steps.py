@@ -28,7 +28,7 @@ from relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from relay.op import cast, clip, concatenate, maximum, minimum, multiply, subtract
 from relay.op import sum as total
 from relay.op.facts import Trait
-from relay.op.opdef import FusionKind, OpDef, records
+from relay.op.opdef import FusionKind, OpDef, get, records
 from relay.op.qnn import op as qnn
 from relay.op.qnn.elementwise import LEAKY_RELU
 from relay.op.qnn.pool import AVG_POOL2D
@@ -249,9 +249,9 @@ def requantized(call: Call, window: Window) -> Expr | None:
 def _counterparts(arguments: int) -> dict[str, OpDef]:
     """The operators with that many arguments that have a quantized counterpart, by name."""
     return {
-        exact.name: op
+        op.quantizes: op
         for op in records()
-        if isinstance(exact := op.quantizes, OpDef) and len(exact.arguments) == arguments
+        if op.quantizes and len(get(op.quantizes).arguments) == arguments
     }
 
 
