@@ -27,29 +27,31 @@ def helper(
 ) -> Callable[..., Call]:
     """The function that builds calls of `op`, which becomes the `helper` of its record.
 
-    It takes the arguments, some of which may be `renamed`, then the attributes in the order of the
-    record, after those named in `first` and except those in `without`. `defaults` replaces defaults
-    of the record, `convert` converts given values; `build` builds the call instead of `op`.
+    It takes the arguments, then the attributes in the order of the record, after those named in
+    `first` and except those in `without`; some may be `renamed`. `defaults` replaces those of the
+    record, `convert` converts given values; `build` builds the call instead of `op`.
 
     max_pool1d = helper(MAX_POOL1D, "The maximum of each window.", pool_size=(1,))
     """
     assert op.attrs is not None
     values = {**op.attrs.defaults(), **defaults}
     kind = Parameter.POSITIONAL_OR_KEYWORD
-    arguments = [renamed.get(name, name) for name, _ in op.arguments]
-    parameters = [Parameter(argument, kind) for argument in arguments]
+    parameters = [Parameter(renamed.get(name, name), kind) for name, _ in op.arguments]
     for key in dict.fromkeys((*first, *op.attrs.keys())):
         if key not in without:
-            parameters.append(Parameter(key, kind, default=values.get(key, REQUIRED)))
+            own = renamed.get(key, key)
+            parameters.append(Parameter(own, kind, default=values.get(key, REQUIRED)))
     signature = Signature(parameters)
+    back = {new: name for name, new in renamed.items()}
 
     def function(*args: Any, **keywords: Any) -> Call:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
+        given = {back.get(name, name): value for name, value in bound.arguments.items()}
         for key, converted in convert.items():
-            bound.arguments[key] = converted(bound.arguments[key])
-        operands = [bound.arguments.pop(argument) for argument in arguments]
-        return (build or op)(*operands, **bound.arguments)
+            given[key] = converted(given[key])
+        operands = [given.pop(name) for name, _ in op.arguments]
+        return (build or op)(*operands, **given)
 
     function.__doc__ = doc
     function.__name__ = function.__qualname__ = op.name.rpartition(".")[2]

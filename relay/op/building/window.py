@@ -115,6 +115,33 @@ class KernelAttrs(WindowAttrs):
     out_layout: str = ""
 
 
+@attrs
+class PoolAttrs(WindowAttrs):
+    """pool_size: the extents of the window
+    strides: the distance between windows
+    dilation: the distance between the elements of a window
+    padding: padding that does not count; for each axis, or before and then after each
+    layout: the order of the axes of data
+    out_layout: the order of the axes of the result; "" is that of data
+    ceil_mode: round the number of windows up, so that the last one may exceed the padding
+    """
+
+    pool_size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    padding: tuple[int, ...]
+    layout: str
+    out_layout: str = ""
+    ceil_mode: bool = False
+
+
+@attrs
+class AvgPoolAttrs(PoolAttrs):
+    """count_include_pad: include the zero padding in the mean"""
+
+    count_include_pad: bool = False
+
+
 def per_axis(values: Sizes, count: int) -> tuple[int, ...]:
     """One value for each spatial axis; a single one is repeated."""
     given = (values,) if isinstance(values, int) else tuple(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from relay.ir.attrs import attrs
 from relay.ir.expr import Call
 from relay.ir.types import TensorType
+from relay.op.attributes import with_attrs
 from relay.op.building import window
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import POOL
@@ -18,7 +20,6 @@ from relay.op.building.layouts import (
     blocked,
     blocked_shape,
     require_layout,
-    spatial_axes,
     unblocked,
     unblocked_shape,
 )
@@ -32,59 +33,32 @@ from relay.op.site import NUMERIC, Site
 
 
 @attrs
-class PoolAttrs(window.WindowAttrs):
-    """pool_size: the extents of the window
-    strides: the distance between windows
-    dilation: the distance between the elements of a window
-    padding: padding that does not count; for each axis, or before and then after each
-    layout: the order of the axes of data
-    out_layout: the order of the axes of the result; "" is that of data
-    ceil_mode: round the number of windows up, so that the last one may exceed the padding
-    """
-
-    pool_size: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilation: tuple[int, ...]
-    padding: tuple[int, ...]
-    layout: str
-    out_layout: str = ""
-    ceil_mode: bool = False
-
-
-@attrs
-class MaxPool1DAttrs(PoolAttrs, axes=1):
+class MaxPool1DAttrs(window.PoolAttrs, axes=1):
     """Defaults for one spatial axis."""
 
 
 @attrs
-class MaxPool2DAttrs(PoolAttrs, axes=2):
+class MaxPool2DAttrs(window.PoolAttrs, axes=2):
     """Defaults for two spatial axes."""
 
 
 @attrs
-class MaxPool3DAttrs(PoolAttrs, axes=3):
+class MaxPool3DAttrs(window.PoolAttrs, axes=3):
     """Defaults for three spatial axes."""
 
 
 @attrs
-class AvgPoolAttrs(PoolAttrs):
-    """count_include_pad: include the zero padding in the mean"""
-
-    count_include_pad: bool = False
-
-
-@attrs
-class AvgPool1DAttrs(AvgPoolAttrs, axes=1):
+class AvgPool1DAttrs(window.AvgPoolAttrs, axes=1):
     """Defaults for one spatial axis."""
 
 
 @attrs
-class AvgPool2DAttrs(AvgPoolAttrs, axes=2):
+class AvgPool2DAttrs(window.AvgPoolAttrs, axes=2):
     """Defaults for two spatial axes."""
 
 
 @attrs
-class AvgPool3DAttrs(AvgPoolAttrs, axes=3):
+class AvgPool3DAttrs(window.AvgPoolAttrs, axes=3):
     """Defaults for three spatial axes."""
 
 
@@ -117,25 +91,18 @@ def pooled_type(site: Site, index: int) -> TensorType | None:
 # --- the references ----------------------------------------------------------------------------
 
 
-def on_unblocked(
-    data: np.ndarray, layout: str, out_layout: str, pool: Callable[[np.ndarray], Any]
-) -> Any:
+def on_unblocked(data: np.ndarray, known: Any, pool: Callable[[np.ndarray], Any]) -> Any:
     """The result of `pool` on data in the layout (n, c, x…)."""
-    letters = "NC" + spatial_axes(layout)
-    return blocked(pool(unblocked(data, layout, letters)), letters, out_layout or layout)
+    letters = "NC" + known.spatial
+    result = pool(unblocked(data, known.layout, letters))
+    return blocked(result, letters, known.out_layout or known.layout)
 
 
-def pool_windows(data: np.ndarray, fill: float, **known: Any) -> np.ndarray:
+def pool_windows(data: np.ndarray, fill: float, known: window.PoolAttrs) -> np.ndarray:
     """The windows of a pool with these attributes: (n, c, positions…, window…)"""
-    return window.windows(
-        data,
-        known["pool_size"],
-        known["strides"],
-        known["dilation"],
-        window.pad_pairs(known["padding"], len(known["pool_size"])),
-        fill,
-        known["ceil_mode"],
-    )
+    pads = window.pad_pairs(known.padding, known.axes)
+    sizes, steps = (known.pool_size, known.strides), known.dilation
+    return window.windows(data, *sizes, steps, pads, fill, known.ceil_mode)
 
 
 def _combined(function: np.ufunc, view: np.ndarray) -> Any:
@@ -145,39 +112,33 @@ def _combined(function: np.ufunc, view: np.ndarray) -> Any:
     return reduce(function, (view[(..., *place)] for place in np.ndindex(*sizes)))
 
 
-def counted(extents: Sequence[int], count_include_pad: bool, **known: Any) -> Any:
+def counted(extents: Sequence[int], known: window.AvgPoolAttrs) -> Any:
     """The number of elements of each window that count, (1, 1, positions…); at least 1."""
-    if count_include_pad:
-        pads = window.pad_pairs(known["padding"], len(known["pool_size"]))
+    if known.count_include_pad:
+        pads = window.pad_pairs(known.padding, known.axes)
         extents = [sum(pair) + extent for extent, pair in zip(extents, pads, strict=True)]
-        known["padding"] = (0,) * (2 * len(extents))
+        known = replace(known, padding=(0,))
     ones = np.ones((1, 1, *extents), np.int64)
-    return np.maximum(_combined(np.add, pool_windows(ones, 0, **known)), 1)
+    return np.maximum(_combined(np.add, pool_windows(ones, 0, known)), 1)
 
 
-def max_pool(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
+def max_pool(data: np.ndarray, known: window.PoolAttrs) -> Any:
     """The maximum of each window; the lowest value for a window outside of data."""
     lowest = limits(data.dtype)[0]
     return on_unblocked(
-        data,
-        layout,
-        out_layout,
-        lambda x: _combined(np.maximum, pool_windows(x, lowest, **known)),
+        data, known, lambda x: _combined(np.maximum, pool_windows(x, lowest, known))
     )
 
 
-def avg_pool(
-    data: np.ndarray, layout: str, out_layout: str, count_include_pad: bool, **known: Any
-) -> Any:
+def avg_pool(data: np.ndarray, known: window.AvgPoolAttrs) -> Any:
     """The mean of each window."""
 
     def mean(x: np.ndarray) -> Any:
         exact = in_64_bits(x)
-        total = _combined(np.add, pool_windows(exact, 0, **known))
-        count = counted(x.shape[2:], count_include_pad, **known)
-        return divide(total, count.astype(exact.dtype)).astype(x.dtype)
+        total = _combined(np.add, pool_windows(exact, 0, known))
+        return divide(total, counted(x.shape[2:], known).astype(exact.dtype)).astype(x.dtype)
 
-    return on_unblocked(data, layout, out_layout, mean)
+    return on_unblocked(data, known, mean)
 
 
 # --- the operators -----------------------------------------------------------------------------
@@ -192,34 +153,32 @@ AVG_FACTS: Facts = {
 _MAX: Any = {
     "doc": "The maximum of each window; NaN if there is one. A window outside of data gives the "
     "lowest value of the element type.",
-    "reference": rounded_once(max_pool),
-    "compute": pool_compute.max_pool,
     **MAX_FACTS,
 }
 _AVG: Any = {
     "doc": "The mean of each window, over its elements in data, or in the zero padding too. "
     "Integers truncate toward zero; a window outside of data gives 0.",
-    "reference": rounded_once(avg_pool),
-    "compute": pool_compute.avg_pool,
     **AVG_FACTS,
 }
 
 
 def _define(
-    kind: str, attrs: type[PoolAttrs], *samples: Sample
+    kind: str, attrs: type[window.PoolAttrs], *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
     """The record of `nn.<kind>_pool<axes>d`, and the function that builds calls of it."""
-    axes = attrs.axes
+    axes, is_max = attrs.axes, kind == "max"
     record = define(
         f"nn.{kind}_pool{axes}d",
         arguments=[("data", INPUTS[axes])],
         attrs=attrs,
         relation=pool_type,
+        reference=rounded_once(with_attrs(attrs, max_pool if is_max else avg_pool)),
+        compute=with_attrs(attrs, pool_compute.max_pool if is_max else pool_compute.avg_pool),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
-        **(_MAX if kind == "max" else _AVG),
+        **(_MAX if is_max else _AVG),
     )
-    summary = f"The {'maximum' if kind == 'max' else 'mean'} of each window."
+    summary = f"The {'maximum' if is_max else 'mean'} of each window."
     return record, helper(record, summary, pool_size=(1,) * axes, padding=(0,) * axes)
 
 

@@ -6,7 +6,7 @@ Window i of o over an axis of extent x reaches from floor(i * x / o) to ceil((i 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,13 +14,14 @@ from relay.ir.attrs import attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import SpatialAttrs, WindowAttrs, require_sizes
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, on_unblocked
-from relay.op.site import NUMERIC, Relation, Site
+from relay.op.site import NUMERIC, Site
 
 # --- attributes --------------------------------------------------------------------------------
 
@@ -63,6 +64,8 @@ class GlobalPool2DAttrs(SpatialAttrs, axes=2):
     out_layout: the order of the axes of the result; "" is that of data
     """
 
+    output_size: ClassVar[tuple[int, ...]] = (1, 1)
+
     layout: str = "NCHW"
     out_layout: str = ""
 
@@ -74,16 +77,6 @@ def adaptive_type(site: Site) -> Type | None:
     """(n, c, x…) -> (n, c, output_size…)"""
     if site.attrs.output_size:
         require_sizes(site, "output_size", 1)
-    return _resized(site, site.attrs.output_size)
-
-
-def _global_type(site: Site) -> Type | None:
-    """(n, c, h, w) -> (n, c, 1, 1)"""
-    return _resized(site, (1, 1))
-
-
-def _resized(site: Site, sizes: Sequence[int]) -> TensorType | None:
-    """The type of data with the given spatial extents."""
     site.require_elements(0, NUMERIC)
     known, letters = site.attrs, "NC" + site.attrs.spatial
     layout = require_layout(site, "layout", known.layout, letters)
@@ -91,8 +84,13 @@ def _resized(site: Site, sizes: Sequence[int]) -> TensorType | None:
     shape, data = unblocked_shape(site, 0, layout, letters), site.tensor(0)
     if shape is None or data is None:
         return None
-    result: tuple[Dim, ...] = (*shape[:2], *(sizes or shape[2:]))
+    result: tuple[Dim, ...] = (*shape[:2], *(known.output_size or shape[2:]))
     return TensorType(blocked_shape(site, result, letters, out_layout), data.dtype)
+
+
+def _global_type(site: Site) -> Type | None:
+    """(n, c, h, w) -> (n, c, 1, 1)"""
+    return adaptive_type(site)
 
 
 # --- references --------------------------------------------------------------------------------
@@ -118,27 +116,22 @@ def _by_axis(
     return data
 
 
-def adaptive_max_pool(
-    data: np.ndarray, output_size: Sequence[int], layout: str, out_layout: str
-) -> Any:
+def adaptive_max_pool(data: np.ndarray, known: Any) -> Any:
     """The maximum of each window; the lowest value for an empty one."""
     lowest = limits(data.dtype)[0]
 
     def pool(x: np.ndarray) -> np.ndarray:
-        return _by_axis(
-            x, output_size or x.shape[2:], lambda part, axis: part.max(axis, initial=lowest)
-        )
+        sizes = known.output_size or x.shape[2:]
+        return _by_axis(x, sizes, lambda part, axis: part.max(axis, initial=lowest))
 
-    return on_unblocked(data, layout, out_layout, pool)
+    return on_unblocked(data, known, pool)
 
 
-def adaptive_avg_pool(
-    data: np.ndarray, output_size: Sequence[int], layout: str, out_layout: str
-) -> Any:
+def adaptive_avg_pool(data: np.ndarray, known: Any) -> Any:
     """The mean of each window."""
 
     def pool(x: np.ndarray) -> Any:
-        sizes = output_size or x.shape[2:]
+        sizes = known.output_size or x.shape[2:]
         exact = in_64_bits(x)
         ones = np.ones((1, 1, *x.shape[2:]), exact.dtype)
         total, count = (
@@ -147,17 +140,7 @@ def adaptive_avg_pool(
         )
         return divide(total, count).astype(x.dtype)
 
-    return on_unblocked(data, layout, out_layout, pool)
-
-
-def global_max_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
-    """The maximum over the spatial axes."""
-    return adaptive_max_pool(data, (1, 1), layout, out_layout)
-
-
-def global_avg_pool(data: np.ndarray, layout: str, out_layout: str) -> Any:
-    """The mean over the spatial axes."""
-    return adaptive_avg_pool(data, (1, 1), layout, out_layout)
+    return on_unblocked(data, known, pool)
 
 
 # --- adaptive pools ----------------------------------------------------------------------------
@@ -191,44 +174,31 @@ _SAMPLES_3D = (
 
 
 def _define(
-    name: str,
-    doc: str,
-    attributes: type[SpatialAttrs],
-    relation: Relation,
-    reference: Callable[..., Any],
-    samples: Sequence[Sample],
+    name: str, doc: str, attributes: type[SpatialAttrs], samples: Sequence[Sample]
 ) -> OpDef:
     is_max = "max" in name
+    reference = adaptive_max_pool if is_max else adaptive_avg_pool
+    compute = pool_compute.adaptive_max_pool if is_max else pool_compute.adaptive_avg_pool
     return define(
         f"nn.{name}{attributes.axes}d",
         doc=doc,
         arguments=[("data", INPUTS[attributes.axes])],
         attrs=attributes,
-        relation=relation,
-        reference=rounded_once(reference),
-        compute=pool_compute.adaptive_max_pool if is_max else pool_compute.adaptive_avg_pool,
+        relation=adaptive_type if "adaptive" in name else _global_type,
+        reference=rounded_once(with_attrs(attributes, reference)),
+        compute=with_attrs(attributes, compute),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
         **(MAX_FACTS if is_max else AVG_FACTS),
     )
 
 
-def _max(attributes: type[SpatialAttrs], samples: Sequence[Sample]) -> OpDef:
-    name = "adaptive_max_pool"
-    return _define(name, _MAX_DOC, attributes, adaptive_type, adaptive_max_pool, samples)
-
-
-def _avg(attributes: type[SpatialAttrs], samples: Sequence[Sample]) -> OpDef:
-    name = "adaptive_avg_pool"
-    return _define(name, _AVG_DOC, attributes, adaptive_type, adaptive_avg_pool, samples)
-
-
-adaptive_max_pool1d = _max(AdaptivePool1DAttrs, _SAMPLES_1D)
-adaptive_max_pool2d = _max(AdaptivePool2DAttrs, _SAMPLES_2D)
-adaptive_max_pool3d = _max(AdaptivePool3DAttrs, _SAMPLES_3D)
-adaptive_avg_pool1d = _avg(AdaptivePool1DAttrs, _SAMPLES_1D)
-adaptive_avg_pool2d = _avg(AdaptivePool2DAttrs, _SAMPLES_2D)
-adaptive_avg_pool3d = _avg(AdaptivePool3DAttrs, _SAMPLES_3D)
+adaptive_max_pool1d = _define("adaptive_max_pool", _MAX_DOC, AdaptivePool1DAttrs, _SAMPLES_1D)
+adaptive_max_pool2d = _define("adaptive_max_pool", _MAX_DOC, AdaptivePool2DAttrs, _SAMPLES_2D)
+adaptive_max_pool3d = _define("adaptive_max_pool", _MAX_DOC, AdaptivePool3DAttrs, _SAMPLES_3D)
+adaptive_avg_pool1d = _define("adaptive_avg_pool", _AVG_DOC, AdaptivePool1DAttrs, _SAMPLES_1D)
+adaptive_avg_pool2d = _define("adaptive_avg_pool", _AVG_DOC, AdaptivePool2DAttrs, _SAMPLES_2D)
+adaptive_avg_pool3d = _define("adaptive_avg_pool", _AVG_DOC, AdaptivePool3DAttrs, _SAMPLES_3D)
 
 # --- global pools ------------------------------------------------------------------------------
 
@@ -243,16 +213,12 @@ global_max_pool2d = _define(
     "global_max_pool",
     "The maximum of each channel; NaN if there is one.",
     GlobalPool2DAttrs,
-    _global_type,
-    global_max_pool,
     _GLOBAL_SAMPLES,
 )
 global_avg_pool2d = _define(
     "global_avg_pool",
     "The mean of each channel; integers truncate toward zero.",
     GlobalPool2DAttrs,
-    _global_type,
-    global_avg_pool,
     _GLOBAL_SAMPLES,
 )
 

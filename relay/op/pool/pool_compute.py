@@ -16,7 +16,7 @@ from relay import dtypes, te
 from relay.immutable import frozen
 from relay.op.building import elements
 from relay.op.building.contraction import converted
-from relay.op.building.layouts import Layout, read_layout, spatial_axes
+from relay.op.building.layouts import Layout, read_layout
 from relay.op.building.scalars import divide, wide
 from relay.op.building.views import (
     LayoutIndex,
@@ -28,7 +28,7 @@ from relay.op.building.views import (
     place_in,
     view,
 )
-from relay.op.building.window import pad_pairs
+from relay.op.building.window import AvgPoolAttrs, PoolAttrs, pad_pairs
 
 # --- sliding windows ----------------------------------------------------------------------------
 
@@ -64,20 +64,13 @@ class Slide:
         return self.start(positions - 1) + ((self.size - 1) * self.step + 1)
 
 
-def slides(
-    pool_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    layout: str,
-) -> dict[str, Slide]:
+def slides(known: PoolAttrs) -> dict[str, Slide]:
     """The sliding windows of each spatial axis."""
-    letters, pads = spatial_axes(layout), pad_pairs(padding, len(pool_size))
+    pads = pad_pairs(known.padding, known.axes)
     return {
-        letter: Slide(size, stride, step, before, after, ceil_mode)
+        letter: Slide(size, stride, step, before, after, known.ceil_mode)
         for letter, size, stride, step, (before, after) in zip(
-            letters, pool_size, strides, dilation, pads, strict=True
+            known.spatial, known.pool_size, known.strides, known.dilation, pads, strict=True
         )
     }
 
@@ -110,38 +103,24 @@ def window_elements(
     return element, tuple(taps.values())
 
 
-def max_pool(
-    data: te.Tensor,
-    out: te.Spec,
-    layout: str,
-    out_layout: str,
-    **windows: Any,
-) -> te.Tensor:
+def max_pool(data: te.Tensor, out: te.Spec, known: PoolAttrs) -> te.Tensor:
     """The maximum of each window."""
-    axes = slides(layout=layout, **windows)
-    target = read_layout(out_layout or layout)
+    axes, target = slides(known), read_layout(known.out_layout or known.layout)
     lowest = te.lowest(data.dtype)
-    element, taps = window_elements(view(data, layout), axes, out, target, lowest)
+    element, taps = window_elements(view(data, known.layout), axes, out, target, lowest)
     return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
 
 
-def avg_pool(
-    data: te.Tensor,
-    out: te.Spec,
-    layout: str,
-    out_layout: str,
-    count_include_pad: bool,
-    **windows: Any,
-) -> te.Tensor:
+def avg_pool(data: te.Tensor, out: te.Spec, known: AvgPoolAttrs) -> te.Tensor:
     """The mean of each window."""
-    axes = slides(layout=layout, **windows)
-    images, target = view(data, layout), read_layout(out_layout or layout)
+    axes, images = slides(known), view(data, known.layout)
+    target = read_layout(known.out_layout or known.layout)
     element, taps = window_elements(images, axes, out, target, 0)
     dtype = sum_dtype(data.dtype, prod(slide.size for slide in axes.values()))
 
     def mean(place: LayoutIndex) -> te.Expr:
         total = te.sum(te.cast(element(place), dtype), taps)
-        count = counted(images, axes, place, out.shape, target, count_include_pad)
+        count = counted(images, axes, place, out.shape, target, known.count_include_pad)
         return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
 
     return fill(out.shape, target, mean, "mean")
@@ -214,14 +193,14 @@ class Segments:
 
 
 def _segments(
-    data: te.Tensor, out: te.Spec, layout: str, out_layout: str, value: te.Scalar
+    data: te.Tensor, out: te.Spec, known: Any, value: te.Scalar
 ) -> tuple[Callable[[LayoutIndex], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout]:
     """The elements of the window of a place, padded by `value`; the segments of each axis, the
     reduction axes, and the layout of the result."""
-    images, target = view(data, layout), read_layout(out_layout or layout)
+    images, target = view(data, known.layout), read_layout(known.out_layout or known.layout)
     cuts = {
         letter: Segments(images.extent(letter), extent_in(target, out.shape, letter))
-        for letter in spatial_axes(layout)
+        for letter in known.spatial
     }
     taps = {letter: te.axis(cut.longest, f"k{letter.lower()}") for letter, cut in cuts.items()}
 
@@ -239,20 +218,16 @@ def _segments(
     return element, cuts, tuple(taps.values()), target
 
 
-def adaptive_max_pool(
-    data: te.Tensor, out: te.Spec, layout: str, out_layout: str, **_: Any
-) -> te.Tensor:
+def adaptive_max_pool(data: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
     """The maximum of each window."""
     lowest = te.lowest(data.dtype)
-    element, _cuts, taps, target = _segments(data, out, layout, out_layout, lowest)
+    element, _cuts, taps, target = _segments(data, out, known, lowest)
     return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
 
 
-def adaptive_avg_pool(
-    data: te.Tensor, out: te.Spec, layout: str, out_layout: str, **_: Any
-) -> te.Tensor:
+def adaptive_avg_pool(data: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
     """The mean of each window."""
-    element, cuts, taps, target = _segments(data, out, layout, out_layout, 0)
+    element, cuts, taps, target = _segments(data, out, known, 0)
     most = elements.size([cut.longest for cut in cuts.values()])
     dtype = sum_dtype(data.dtype, int(most.value) if isinstance(most, te.Const) else None)
 
@@ -267,16 +242,10 @@ def adaptive_avg_pool(
 # --- positions of maxima ----------------------------------------------------------------------
 
 
-def max_pool_positions(
-    data: te.Tensor,
-    out: te.Spec,
-    layout: str,
-    out_layout: str,
-    **windows: Any,
-) -> te.Tensor:
+def max_pool_positions(data: te.Tensor, out: te.Spec, known: PoolAttrs) -> te.Tensor:
     """The position of the first maximum of each window in its channel."""
-    axes = slides(layout=layout, **windows)
-    images, target = view(data, layout), read_layout(out_layout or layout)
+    axes, images = slides(known), view(data, known.layout)
+    target = read_layout(known.out_layout or known.layout)
     extents = [images.extent(letter) for letter in axes]
     first = _first_maximum(
         images,
@@ -327,16 +296,11 @@ def _first_maximum(
 
 
 def max_pool_gradient(
-    out_grad: te.Tensor,
-    data: te.Tensor,
-    out: te.Spec,
-    layout: str,
-    out_layout: str,
-    **windows: Any,
+    out_grad: te.Tensor, data: te.Tensor, out: te.Spec, known: PoolAttrs
 ) -> te.Tensor:
     """The gradient of a window goes to its first maximum."""
-    axes = slides(layout=layout, **windows)
-    images, grad = view(data, layout), view(out_grad, out_layout or layout)
+    axes, images = slides(known), view(data, known.layout)
+    grad = view(out_grad, known.out_layout or known.layout)
     taps = _taps(axes)
     number = _number(taps, axes)
     first = _first_maximum(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
@@ -345,29 +309,23 @@ def max_pool_gradient(
     def share(place: LayoutIndex, tap: te.Expr) -> te.Expr:
         return te.select(te.equal(numbers.at(**place), tap), grad.at(**place), 0)
 
-    return _shared(share, axes, grad, out, layout)
+    return _shared(share, axes, grad, out, images.layout)
 
 
 def avg_pool_gradient(
-    out_grad: te.Tensor,
-    data: te.Tensor,
-    out: te.Spec,
-    layout: str,
-    out_layout: str,
-    count_include_pad: bool,
-    **windows: Any,
+    out_grad: te.Tensor, data: te.Tensor, out: te.Spec, known: AvgPoolAttrs
 ) -> te.Tensor:
     """The gradient of a window is divided evenly among its elements."""
-    axes = slides(layout=layout, **windows)
-    images, grad = view(data, layout), view(out_grad, out_layout or layout)
+    axes, images = slides(known), view(data, known.layout)
+    grad = view(out_grad, known.out_layout or known.layout)
     dtype = wide(out.dtype)
 
     def part(place: LayoutIndex) -> te.Expr:
-        count = counted(images, axes, place, out_grad.shape, grad.layout, count_include_pad)
+        count = counted(images, axes, place, out_grad.shape, grad.layout, known.count_include_pad)
         return te.cast(grad.at(**place), dtype) / te.cast(count, dtype)
 
     parts = View(fill(out_grad.shape, grad.layout, part, "parts"), grad.layout)
-    return _shared(lambda place, _: parts.at(**place), axes, grad, out, layout)
+    return _shared(lambda place, _: parts.at(**place), axes, grad, out, images.layout)
 
 
 def _shared(
@@ -375,7 +333,7 @@ def _shared(
     axes: Mapping[str, Slide],
     grad: View,
     out: te.Spec,
-    layout: str,
+    layout: Layout,
 ) -> te.Tensor:
     """The sum over the windows that contain an element; a window is numbered by the position of the
     element in it."""
@@ -397,7 +355,7 @@ def _shared(
             tuple(taps.values()),
         )
 
-    sums = fill(out.shape, read_layout(layout), element, "gradient")
+    sums = fill(out.shape, layout, element, "gradient")
     return converted(sums, out.dtype)
 
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from relay.ir.expr import Call
 from relay.ir.types import Type
+from relay.op.attributes import with_attrs
 from relay.op.building.helper import helper
-from relay.op.building.layouts import blocked, spatial_axes, unblocked
+from relay.op.building.layouts import blocked, unblocked
 from relay.op.building.numerics import limits, rounded_once
-from relay.op.building.window import overlapped, pad_pairs
-from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
+from relay.op.building.window import AvgPoolAttrs, PoolAttrs, overlapped, pad_pairs
+from relay.op.opdef import Compute, FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
     AvgPool2DAttrs,
     MaxPool2DAttrs,
-    PoolAttrs,
     counted,
     pool_windows,
     pooled_type,
@@ -40,70 +40,56 @@ def _gradient_type(site: Site) -> Type | None:
 Share = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _shared(
-    out_grad: np.ndarray,
-    data: np.ndarray,
-    share: Share,
-    layout: str,
-    out_layout: str,
-    **known: Any,
-) -> np.ndarray:
+def _shared(out_grad: np.ndarray, data: np.ndarray, share: Share, known: PoolAttrs) -> np.ndarray:
     """The sum of the shares of each element in the gradients of its windows."""
-    letters = "NC" + spatial_axes(layout)
-    x = unblocked(data, layout, letters)
-    parts = share(unblocked(out_grad, out_layout or layout, letters), x)
-    pads = pad_pairs(known["padding"], 2)
-    result = overlapped(parts, x.shape[2:], known["strides"], known["dilation"], pads)
-    return blocked(result, letters, layout)
+    letters = "NC" + known.spatial
+    x = unblocked(data, known.layout, letters)
+    parts = share(unblocked(out_grad, known.out_layout or known.layout, letters), x)
+    pads = pad_pairs(known.padding, known.axes)
+    result = overlapped(parts, x.shape[2:], known.strides, known.dilation, pads)
+    return blocked(result, letters, known.layout)
 
 
-def max_pool_gradient(
-    out_grad: np.ndarray, data: np.ndarray, layout: str, out_layout: str, **known: Any
-) -> Any:
+def max_pool_gradient(out_grad: np.ndarray, data: np.ndarray, known: PoolAttrs) -> Any:
     """The gradient of a window goes to its first maximum."""
 
     def share(grad: np.ndarray, x: np.ndarray) -> np.ndarray:
-        view = pool_windows(x, limits(x.dtype)[0], **known)
-        inside = pool_windows(np.ones((1, 1, *x.shape[2:]), bool), False, **known)
-        flat = view.reshape(*view.shape[: x.ndim], prod(known["pool_size"]))
+        view = pool_windows(x, limits(x.dtype)[0], known)
+        inside = pool_windows(np.ones((1, 1, *x.shape[2:]), bool), False, known)
+        flat = view.reshape(*view.shape[: x.ndim], prod(known.pool_size))
         there = np.broadcast_to(inside, view.shape).reshape(flat.shape)
         maximum = flat.max(-1, keepdims=True)
         hits = there & ((flat == maximum) | np.isnan(flat))
         first = hits & (hits.cumsum(-1) == 1)
         return np.where(first, grad[..., None], x.dtype.type(0)).reshape(view.shape)
 
-    return _shared(out_grad, data, share, layout, out_layout, **known)
+    return _shared(out_grad, data, share, known)
 
 
-def avg_pool_gradient(
-    out_grad: np.ndarray,
-    data: np.ndarray,
-    layout: str,
-    out_layout: str,
-    count_include_pad: bool,
-    **known: Any,
-) -> Any:
+def avg_pool_gradient(out_grad: np.ndarray, data: np.ndarray, known: AvgPoolAttrs) -> Any:
     """The gradient of a window is divided evenly among its elements."""
 
     def share(grad: np.ndarray, x: np.ndarray) -> np.ndarray:
-        part = grad / counted(x.shape[2:], count_include_pad, **known).astype(grad.dtype)
-        return np.broadcast_to(part[..., None, None], (*part.shape, *known["pool_size"]))
+        part = grad / counted(x.shape[2:], known).astype(grad.dtype)
+        return np.broadcast_to(part[..., None, None], (*part.shape, *known.pool_size))
 
-    return _shared(out_grad, data, share, layout, out_layout, **known)
+    return _shared(out_grad, data, share, known)
 
 
 def _define(
     kind: str, effect: str, attrs: type[PoolAttrs], *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
     pool, is_max = f"{kind}_pool2d", kind == "max"
+    reference: Callable[..., Any] = max_pool_gradient if is_max else avg_pool_gradient
+    compute: Compute = pool_compute.max_pool_gradient if is_max else pool_compute.avg_pool_gradient
     record = define(
         f"nn.{pool}_grad",
         doc=f"The gradient of `nn.{pool}` with respect to its input: that of a window {effect}.",
         arguments=[("out_grad", "the gradient of the result of the pool"), ("data", "its input")],
         attrs=attrs,
         relation=_gradient_type,
-        reference=rounded_once(max_pool_gradient if is_max else avg_pool_gradient),
-        compute=pool_compute.max_pool_gradient if is_max else pool_compute.avg_pool_gradient,
+        reference=rounded_once(with_attrs(attrs, reference)),
+        compute=with_attrs(attrs, compute),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
     )

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.numerics import limits, widened
+from relay.op.building.window import PoolAttrs
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
     MaxPool1DAttrs,
     MaxPool2DAttrs,
     MaxPool3DAttrs,
-    PoolAttrs,
     on_unblocked,
     pool_type,
     pool_windows,
@@ -29,14 +30,14 @@ def _positions_type(site: Site) -> Type | None:
     return None if pooled is None else TensorType(pooled.shape, "int64")
 
 
-def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: Any) -> Any:
+def max_pool_positions(data: np.ndarray, known: PoolAttrs) -> Any:
     """The position of the first maximum of each window; -1 for a window outside of data."""
 
     def pool(x: np.ndarray) -> Any:
         places = np.arange(prod(x.shape[2:]), dtype="int64").reshape(1, 1, *x.shape[2:])
-        numbers = pool_windows(places, -1, **known)
-        values = pool_windows(widened(x), limits(x.dtype)[0], **known)
-        flat = values.reshape(*values.shape[: x.ndim], prod(known["pool_size"]))
+        numbers = pool_windows(places, -1, known)
+        values = pool_windows(widened(x), limits(x.dtype)[0], known)
+        flat = values.reshape(*values.shape[: x.ndim], prod(known.pool_size))
         where = np.broadcast_to(numbers, values.shape).reshape(flat.shape)
         maximum = flat.max(-1, keepdims=True)
         hits = (where >= 0) & ((flat == maximum) | (flat != flat))
@@ -44,7 +45,7 @@ def max_pool_positions(data: np.ndarray, layout: str, out_layout: str, **known: 
         found = np.take_along_axis(where, first, -1)
         return np.where(hits.any(-1), found[..., 0], -1)
 
-    return on_unblocked(data, layout, out_layout, pool)
+    return on_unblocked(data, known, pool)
 
 
 def _define(attrs: type[PoolAttrs], *samples: Sample) -> OpDef:
@@ -56,8 +57,8 @@ def _define(attrs: type[PoolAttrs], *samples: Sample) -> OpDef:
         arguments=[("data", "the input")],
         attrs=attrs,
         relation=_positions_type,
-        reference=max_pool_positions,
-        compute=pool_compute.max_pool_positions,
+        reference=with_attrs(attrs, max_pool_positions),
+        compute=with_attrs(attrs, pool_compute.max_pool_positions),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
     )

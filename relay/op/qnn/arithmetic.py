@@ -16,12 +16,14 @@ from relay import te
 from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import Type
+from relay.op.attributes import with_attrs
 from relay.op.building.elements import Indices, stretched_index
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.convert import rescaled, rescaled_tensor
 from relay.op.qnn.fixed_point import centered, saturated, scaled, times
 from relay.op.qnn.parameters import (
+    PARAMETERS,
     QUANTIZED,
     SCALE,
     ZERO_POINT,
@@ -33,6 +35,7 @@ from relay.op.qnn.parameters import (
     distance,
     int8,
     parameter_at,
+    parameters_at,
     parameters_known,
     quantized,
     quantized_element,
@@ -98,54 +101,40 @@ def _multiply(lhs: Any, rhs: Any, lhs_scale: Any, rhs_scale: Any, scale: Any) ->
 
 def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
     def reference(
-        lhs: np.ndarray,
-        rhs: np.ndarray,
-        lhs_scale: np.ndarray,
-        lhs_zero_point: np.ndarray,
-        rhs_scale: np.ndarray,
-        rhs_zero_point: np.ndarray,
-        output_scale: np.ndarray,
-        output_zero_point: np.ndarray,
-        lhs_axis: int,
-        rhs_axis: int,
-        compute_dtype: str,
+        lhs: np.ndarray, rhs: np.ndarray, *parameters: np.ndarray, known: BinaryAttrs
     ) -> Any:
-        if compute_dtype == "float32":
-            left, right = (
-                centered(x, spread(zero, x.ndim, axis)).astype(np.float32)
-                * spread(scale, x.ndim, axis)
-                for x, scale, zero, axis in (
-                    (lhs, lhs_scale, lhs_zero_point, lhs_axis),
-                    (rhs, rhs_scale, rhs_zero_point, rhs_axis),
-                )
+        left = lhs, *(spread(p, lhs.ndim, known.lhs_axis) for p in parameters[:2])
+        right = rhs, *(spread(p, rhs.ndim, known.rhs_axis) for p in parameters[2:4])
+        scale, zero_point = (p.reshape(()) for p in parameters[4:])
+        if known.compute_dtype == "float32":
+            reals = (
+                centered(x, zero).astype(np.float32) * factor for x, factor, zero in (left, right)
             )
-            zero_point = output_zero_point.reshape(())
-            sums = on_reals(left, right)
-            return quantized(sums, output_scale.reshape(()), zero_point, lhs.dtype.name)[0]
+            return quantized(on_reals(*reals), scale, zero_point, lhs.dtype.name)[0]
         result = combine(
-            centered(lhs, spread(lhs_zero_point, lhs.ndim, lhs_axis)),
-            centered(rhs, spread(rhs_zero_point, rhs.ndim, rhs_axis)),
-            spread(lhs_scale, lhs.ndim, lhs_axis).astype(np.float64),
-            spread(rhs_scale, rhs.ndim, rhs_axis).astype(np.float64),
-            output_scale.reshape(()).astype(np.float64),
+            *(centered(x, zero) for x, _, zero in (left, right)),
+            *(factor.astype(np.float64) for factor in (left[1], right[1], scale)),
         )
-        return saturated(result + output_zero_point.reshape(()), lhs.dtype.name)
+        return saturated(result + zero_point, lhs.dtype.name)
 
     return reference
 
 
 @frozen
 class _Side:
-    """A quantized operand: data, scale and zero point."""
+    """A quantized operand: data, its scale and zero point, and their axis."""
 
     data: te.Tensor
-    scale: te.Tensor
-    zero_point: te.Tensor
+    parameters: tuple[te.Tensor, ...]
     axis: int
+
+    @property
+    def scale(self) -> te.Tensor:
+        return self.parameters[0]
 
     def value(self, own: Indices) -> te.Expr:
         """The element minus its zero point."""
-        zero = parameter_at(self.zero_point, *channel_of(own, self.axis, self.zero_point))
+        _, zero = parameters_at(self.parameters, own, self.axis)
         return words.centered(self.data[own], zero)
 
     def real(self, own: Indices) -> te.Expr:
@@ -154,9 +143,7 @@ class _Side:
         The bitcasts prevent an fma, which would round once less than `dequantize` does: a result
         near a tie would become another integer.
         """
-        scale, zero = (
-            parameter_at(p, *channel_of(own, self.axis, p)) for p in (self.scale, self.zero_point)
-        )
+        scale, zero = parameters_at(self.parameters, own, self.axis)
         number = distance(self.data[own], zero) * scale
         return te.bitcast(te.bitcast(number, f"int{te.width(number.dtype)}"), number.dtype)
 
@@ -202,30 +189,19 @@ def _product(lhs: _Side, rhs: _Side, scale: te.Expr) -> Callable[[Indices, Indic
 
 def _elements(combined: Combined, on_reals: OnReals) -> Compute:
     def compute(
-        lhs: te.Tensor,
-        rhs: te.Tensor,
-        lhs_scale: te.Tensor,
-        lhs_zero_point: te.Tensor,
-        rhs_scale: te.Tensor,
-        rhs_zero_point: te.Tensor,
-        output_scale: te.Tensor,
-        output_zero_point: te.Tensor,
-        out: te.Spec,
-        lhs_axis: int,
-        rhs_axis: int,
-        compute_dtype: str,
+        lhs: te.Tensor, rhs: te.Tensor, *parameters: te.Tensor, out: te.Spec, known: BinaryAttrs
     ) -> te.Tensor:
         sides = (
-            _Side(lhs, lhs_scale, lhs_zero_point, lhs_axis),
-            _Side(rhs, rhs_scale, rhs_zero_point, rhs_axis),
+            _Side(lhs, parameters[:2], known.lhs_axis),
+            _Side(rhs, parameters[2:4], known.rhs_axis),
         )
-        scale, zero_point = parameter_at(output_scale), parameter_at(output_zero_point)
+        scale, zero_point = map(parameter_at, parameters[4:])
 
         def real(*i: te.Expr) -> te.Expr:
             reals = [one.real(stretched_index(one.data.shape, i, out.shape)) for one in sides]
             return quantized_element(on_reals(*reals), scale, zero_point, out.dtype)
 
-        if compute_dtype == "float32":
+        if known.compute_dtype == "float32":
             return te.compute(out.shape, real)
         combine = combined(*sides, te.cast(scale, "float64"))
         new_zero = te.cast(zero_point, "int64")
@@ -253,13 +229,12 @@ def _define(
             ("lhs_zero_point", "the zero point of lhs"),
             ("rhs_scale", "the scale of rhs"),
             ("rhs_zero_point", "the zero point of rhs"),
-            ("output_scale", "the scale of the result"),
-            ("output_zero_point", "the zero point of the result"),
+            *PARAMETERS[2:],
         ],
         attrs=BinaryAttrs,
         relation=_binary_type,
-        reference=_on_integers(combine, on_reals),
-        compute=_elements(combined, on_reals),
+        reference=with_attrs(BinaryAttrs, _on_integers(combine, on_reals)),
+        compute=with_attrs(BinaryAttrs, _elements(combined, on_reals)),
         fusion=FusionKind.BROADCAST,
         quantizes=exact.name,
         samples=[
@@ -307,8 +282,7 @@ mul = _define(
     binary.multiply,
 )
 
-# --- concatenate
-# -----------------------------------------------------------------------------------
+# --- concatenate -------------------------------------------------------------------------------
 
 
 def _concatenate_type(site: Site) -> Type | None:
@@ -338,15 +312,14 @@ def _concatenate_type(site: Site) -> Type | None:
 
 def _concatenate(
     data: tuple[np.ndarray, ...],
-    input_scales: tuple[np.ndarray, ...],
-    input_zero_points: tuple[np.ndarray, ...],
-    output_scale: np.ndarray,
-    output_zero_point: np.ndarray,
+    scales: tuple[np.ndarray, ...],
+    zero_points: tuple[np.ndarray, ...],
+    *output: np.ndarray,
     axis: int,
 ) -> Any:
-    new_scale, new_zero_point = output_scale.reshape(()), output_zero_point.reshape(())
+    new_scale, new_zero_point = (p.reshape(()) for p in output)
     parts = []
-    for part, *known in zip(data, input_scales, input_zero_points, strict=True):
+    for part, *known in zip(data, scales, zero_points, strict=True):
         scale, zero_point = (p.reshape(()) for p in known)
         parts.append(rescaled(part, scale, zero_point, new_scale, new_zero_point, part.dtype.name))
     return np.concatenate(parts, axis)
@@ -354,19 +327,16 @@ def _concatenate(
 
 def _concatenate_compute(
     data: tuple[te.Tensor, ...],
-    input_scales: tuple[te.Tensor, ...],
-    input_zero_points: tuple[te.Tensor, ...],
-    output_scale: te.Tensor,
-    output_zero_point: te.Tensor,
+    scales: tuple[te.Tensor, ...],
+    zero_points: tuple[te.Tensor, ...],
+    *output: te.Tensor,
     out: te.Spec,
     axis: int,
 ) -> te.Tensor:
     axis %= len(out.shape)
     parts = [
-        rescaled_tensor(
-            part, scale, zero, output_scale, output_zero_point, te.Spec(part.shape, out.dtype)
-        )
-        for part, scale, zero in zip(data, input_scales, input_zero_points, strict=True)
+        rescaled_tensor(part, scale, zero, *output, out=te.Spec(part.shape, out.dtype))
+        for part, scale, zero in zip(data, scales, zero_points, strict=True)
     ]
     return joined([(part.shape[axis], part.__getitem__) for part in parts], out, axis)
 
@@ -378,8 +348,7 @@ concatenate = define(
         ("data", "quantized tensors"),
         ("input_scales", "the scale of each tensor"),
         ("input_zero_points", "the zero point of each tensor"),
-        ("output_scale", "the scale of the result"),
-        ("output_zero_point", "the zero point of the result"),
+        *PARAMETERS[2:],
     ],
     attrs=JoinAttrs,
     relation=_concatenate_type,

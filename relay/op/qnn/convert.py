@@ -9,6 +9,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layout_rules
 from relay.op.building.helper import helper
 from relay.op.building.numerics import convert, widened
@@ -17,6 +18,7 @@ from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import Rounding, centered, nearest, saturated, scaled
 from relay.op.qnn.parameters import (
+    PARAMETERS,
     QUANTIZED,
     STORED,
     SUMS,
@@ -27,6 +29,7 @@ from relay.op.qnn.parameters import (
     channels_of,
     distance,
     parameter_at,
+    parameters_at,
     parameters_known,
     places,
     quantized,
@@ -65,23 +68,16 @@ def _conversion(given: Elements, made: Elements) -> Relation:
     return relation
 
 
-def _quantize(
-    data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, out_dtype: str, axis: int
-) -> Any:
-    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+def _quantize(data: np.ndarray, *parameters: np.ndarray, out_dtype: str, axis: int) -> Any:
+    scale, zero_point = (spread(p, data.ndim, axis) for p in parameters)
     return quantized(widened(data), scale, zero_point, out_dtype)
 
 
 def _quantize_compute(
-    data: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    out: te.Spec,
-    axis: int,
-    out_dtype: str,
+    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, axis: int, out_dtype: str
 ) -> te.Tensor:
     def element(*i: te.Expr) -> te.Expr:
-        step, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        step, zero = parameters_at(parameters, i, axis)
         return quantized_element(widened_element(data[i]), step, zero, out.dtype)
 
     return te.compute(out.shape, element)
@@ -119,23 +115,16 @@ quantize = helper(QUANTIZE, "Quantize real values to integers.", first=("axis",)
 # --- dequantize --------------------------------------------------------------------------------
 
 
-def _dequantize(
-    data: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, out_dtype: str, axis: int
-) -> Any:
-    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+def _dequantize(data: np.ndarray, *parameters: np.ndarray, out_dtype: str, axis: int) -> Any:
+    scale, zero_point = (spread(p, data.ndim, axis) for p in parameters)
     return convert(centered(data, zero_point).astype(np.float32) * scale, out_dtype)[0]
 
 
 def _dequantize_compute(
-    data: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    out: te.Spec,
-    axis: int,
-    out_dtype: str,
+    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, axis: int, out_dtype: str
 ) -> te.Tensor:
     def element(*i: te.Expr) -> te.Expr:
-        factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        factor, zero = parameters_at(parameters, i, axis)
         return te.cast(distance(data[i], zero) * factor, out.dtype)
 
     return te.compute(out.shape, element)
@@ -185,13 +174,9 @@ class RequantizeAttrs(Attrs):
     compute_dtype: Literal["None", "int64", "float32", "float64"] = "None"
     out_dtype: DType | None = None
 
-
-_ROUNDINGS: Final[dict[str, Rounding]] = {
-    "None": "UPWARD",
-    "UPWARD": "UPWARD",
-    "TONEAREST": "TONEAREST",
-    "TOEVEN": "TOEVEN",
-}
+    @property
+    def ties(self) -> Rounding:
+        return "UPWARD" if self.rounding == "None" else self.rounding
 
 
 def _requantize_type(site: Site) -> Type | None:
@@ -212,25 +197,12 @@ def _requantize_type(site: Site) -> Type | None:
     return TensorType(data.shape, dtype)
 
 
-def _requantize(
-    data: np.ndarray,
-    input_scale: np.ndarray,
-    input_zero_point: np.ndarray,
-    output_scale: np.ndarray,
-    output_zero_point: np.ndarray,
-    axis: int,
-    rounding: str,
-    compute_dtype: str,
-    out_dtype: str | None,
-) -> Any:
-    how = _ROUNDINGS[rounding]
-    compute = compute_dtype if compute_dtype.startswith("float") else None
+def _requantize(data: np.ndarray, *parameters: np.ndarray, known: RequantizeAttrs) -> Any:
     scale, zero_point, new_scale, new_zero_point = (
-        spread(p, data.ndim, axis)
-        for p in (input_scale, input_zero_point, output_scale, output_zero_point)
+        spread(p, data.ndim, known.axis) for p in parameters
     )
-    result = out_dtype or data.dtype.name
-    if compute is None:
+    result, how, compute = known.out_dtype or data.dtype.name, known.ties, known.compute_dtype
+    if not compute.startswith("float"):
         return rescaled(data, scale, zero_point, new_scale, new_zero_point, result, how)
     factor = scale.astype(compute) / new_scale.astype(compute)
     product = centered(data, zero_point).astype(compute) * factor
@@ -252,30 +224,12 @@ def rescaled(
 
 
 def _requantize_compute(
-    data: te.Tensor,
-    input_scale: te.Tensor,
-    input_zero_point: te.Tensor,
-    output_scale: te.Tensor,
-    output_zero_point: te.Tensor,
-    out: te.Spec,
-    axis: int,
-    rounding: str,
-    compute_dtype: str,
-    out_dtype: str | None,
+    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, known: RequantizeAttrs
 ) -> te.Tensor:
-    how = _ROUNDINGS[rounding]
+    axis, compute_dtype = known.axis, known.compute_dtype
     if not compute_dtype.startswith("float"):
-        return rescaled_tensor(
-            data,
-            input_scale,
-            input_zero_point,
-            output_scale,
-            output_zero_point,
-            out,
-            axis,
-            how,
-        )
-    scales, zero_points = (input_scale, output_scale), (input_zero_point, output_zero_point)
+        return rescaled_tensor(data, *parameters, out=out, axis=axis, rounding=known.ties)
+    scales, zero_points = parameters[::2], parameters[1::2]
 
     def quotient(*channel: te.Expr) -> te.Expr:
         old, new = (te.cast(parameter_at(p, *channel), compute_dtype) for p in scales)
@@ -285,12 +239,12 @@ def _requantize_compute(
     factors = te.compute(channels_of(*scales), quotient, "factor")
 
     def element(*i: te.Expr) -> te.Expr:
-        zero, new_zero = (parameter_at(p, *channel_of(i, axis, p)) for p in zero_points)
+        zero, new_zero = parameters_at(zero_points, i, axis)
         factor = factors[places(factors.shape, channel_of(i, axis, *scales))]
         product = distance(data[i], zero, compute_dtype) * factor
         # sums that float32 cannot represent exactly saturate anyway
         sums = compute_dtype if te.width(out.dtype) <= 16 else "float64"
-        whole = te.cast(_nearest(product, how), sums)
+        whole = te.cast(_nearest(product, known.ties), sums)
         return te.cast(whole + te.cast(new_zero, sums), out.dtype)
 
     return te.compute(out.shape, element)
@@ -307,27 +261,23 @@ def _nearest(value: te.Expr, rounding: Rounding) -> te.Expr:
 
 def rescaled_tensor(
     data: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    new_scale: te.Tensor,
-    new_zero_point: te.Tensor,
+    *parameters: te.Tensor,
     out: te.Spec,
     axis: int = -1,
     rounding: Rounding = "UPWARD",
 ) -> te.Tensor:
     """`rescaled` in tensor expressions; parameters may be vectors along the axis."""
+    scales, zero_points = parameters[::2], parameters[1::2]
 
     def quotient(*channel: te.Expr) -> te.Expr:
-        old, new = (te.cast(parameter_at(p, *channel), "float64") for p in (scale, new_scale))
+        old, new = (te.cast(parameter_at(p, *channel), "float64") for p in scales)
         return old / new
 
-    factor = words.factors(channels_of(scale, new_scale), quotient)
+    factor = words.factors(channels_of(*scales), quotient)
 
     def element(*i: te.Expr) -> te.Expr:
-        zero, new_zero = (
-            parameter_at(p, *channel_of(i, axis, p)) for p in (zero_point, new_zero_point)
-        )
-        own = factor(*channel_of(i, axis, scale, new_scale))
+        zero, new_zero = parameters_at(zero_points, i, axis)
+        own = factor(*channel_of(i, axis, *scales))
         if te.width(data.dtype) > 32:
             found = words.scaled_long(words.difference(data[i], zero), own, rounding)
         else:
@@ -344,17 +294,11 @@ REQUANTIZE = define(
     "qnn.requantize",
     doc="round((data - input_zero_point) * input_scale / output_scale) + output_zero_point, "
     "saturating.",
-    arguments=[
-        ("data", "quantized integers"),
-        ("input_scale", "the scale of data"),
-        ("input_zero_point", "the zero point of data"),
-        ("output_scale", "the scale of the result"),
-        ("output_zero_point", "the zero point of the result"),
-    ],
+    arguments=[("data", "quantized integers"), *PARAMETERS],
     attrs=RequantizeAttrs,
     relation=_requantize_type,
-    reference=_requantize,
-    compute=_requantize_compute,
+    reference=with_attrs(RequantizeAttrs, _requantize),
+    compute=with_attrs(RequantizeAttrs, _requantize_compute),
     fusion=FusionKind.ELEMWISE,
     layout=layout_rules.scaled,
     samples=[

@@ -23,6 +23,7 @@ from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, s
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centered, saturated, scaled
 from relay.op.qnn.parameters import (
+    PARAMETERS,
     QUANTIZED,
     affine,
     distance,
@@ -41,8 +42,7 @@ _ARGUMENTS = [
     ("x", "quantized integers"),
     ("scale", "the scale of x"),
     ("zero_point", "the zero point of x"),
-    ("output_scale", "the scale of the result"),
-    ("output_zero_point", "the zero point of the result"),
+    *PARAMETERS[2:],
 ]
 
 _same_type = same_type_of(QUANTIZED)
@@ -57,17 +57,8 @@ def _unary_type(site: Site) -> Type | None:
 def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
     """The reference of a function on quantized integers."""
 
-    def reference(
-        x: np.ndarray,
-        scale: np.ndarray,
-        zero_point: np.ndarray,
-        output_scale: np.ndarray,
-        output_zero_point: np.ndarray,
-        **known: Any,
-    ) -> Any:
-        scale, zero_point, new_scale, new_zero_point = (
-            p.reshape(()) for p in (scale, zero_point, output_scale, output_zero_point)
-        )
+    def reference(x: np.ndarray, *parameters: np.ndarray, **known: Any) -> Any:
+        scale, zero_point, new_scale, new_zero_point = (p.reshape(()) for p in parameters)
         result = function(real(x, scale, zero_point), **known)
         return quantized(result, new_scale, new_zero_point, x.dtype.name)
 
@@ -94,17 +85,8 @@ def _samples(scale: float, output_scale: float, **known: Any) -> list[Sample]:
 def _element_by_element(function: Function) -> Compute:
     """The compute of a function; 8-bit integers use a lookup table."""
 
-    def compute(
-        x: te.Tensor,
-        scale: te.Tensor,
-        zero_point: te.Tensor,
-        output_scale: te.Tensor,
-        output_zero_point: te.Tensor,
-        out: te.Spec,
-    ) -> te.Tensor:
-        old, zero, new_scale, new_zero = map(
-            parameter_at, (scale, zero_point, output_scale, output_zero_point)
-        )
+    def compute(x: te.Tensor, *parameters: te.Tensor, out: te.Spec) -> te.Tensor:
+        old, zero, new_scale, new_zero = map(parameter_at, parameters)
 
         def result(number: te.Expr) -> te.Expr:
             value = function(real_element(number, old, zero))
@@ -198,58 +180,37 @@ class LeakyReluAttrs(Attrs):
     compute_dtype: Literal["None", "int64", "float32"] = "None"
 
 
-def _leaky_relu(
-    x: np.ndarray,
-    scale: np.ndarray,
-    zero_point: np.ndarray,
-    output_scale: np.ndarray,
-    output_zero_point: np.ndarray,
-    alpha: float,
-    compute_dtype: str,
-) -> Any:
-    values = centered(x, zero_point.reshape(()))
+def _leaky_relu(x: np.ndarray, *parameters: np.ndarray, alpha: float, compute_dtype: str) -> Any:
+    scale, zero_point, new_scale, new_zero_point = (p.reshape(()) for p in parameters)
+    values = centered(x, zero_point)
     if compute_dtype == "float32":
-        numbers = values.astype(np.float32) * scale.reshape(())
+        numbers = values.astype(np.float32) * scale
         bent = np.where(numbers < 0, numbers * np.float32(alpha), numbers)
-        old = output_scale.reshape(()), output_zero_point.reshape(())
-        return quantized(bent, *old, x.dtype.name)[0]
-    factor = scale.reshape(()).astype(np.float64) / output_scale.reshape(()).astype(np.float64)
+        return quantized(bent, new_scale, new_zero_point, x.dtype.name)[0]
+    factor = scale.astype(np.float64) / new_scale.astype(np.float64)
     above, below = scaled(values, factor), scaled(values, factor * alpha)
-    return saturated(
-        np.where(values < 0, below, above) + output_zero_point.reshape(()), x.dtype.name
-    )
+    return saturated(np.where(values < 0, below, above) + new_zero_point, x.dtype.name)
 
 
 def _leaky_relu_compute(
-    x: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    output_scale: te.Tensor,
-    output_zero_point: te.Tensor,
-    out: te.Spec,
-    alpha: float,
-    compute_dtype: str,
+    x: te.Tensor, *parameters: te.Tensor, out: te.Spec, alpha: float, compute_dtype: str
 ) -> te.Tensor:
+    scale, zero_point, new_scale, new_zero_point = map(parameter_at, parameters)
+
     def real_result(*i: te.Expr) -> te.Expr:
-        number = distance(x[i], parameter_at(zero_point)) * parameter_at(scale)
+        number = distance(x[i], zero_point) * scale
         bent = te.select(number < 0.0, number * te.const(alpha, number.dtype), number)
-        new = parameter_at(output_scale), parameter_at(output_zero_point)
-        return quantized_element(bent, *new, out.dtype)
+        return quantized_element(bent, new_scale, new_zero_point, out.dtype)
 
     if compute_dtype == "float32":
         return te.compute(out.shape, real_result)
-
-    def quotient() -> te.Expr:
-        old, new = (te.cast(parameter_at(p), "float64") for p in (scale, output_scale))
-        return old / new
-
-    above, below = words.factors((), quotient), words.factors((), lambda: quotient() * alpha)
+    quotient = te.cast(scale, "float64") / te.cast(new_scale, "float64")
+    above, below = words.factors((), lambda: quotient), words.factors((), lambda: quotient * alpha)
 
     def element(*i: te.Expr) -> te.Expr:
-        value = words.centered(x[i], parameter_at(zero_point))
+        value = words.centered(x[i], zero_point)
         found = te.select(value < 0, words.scaled(value, below()), words.scaled(value, above()))
-        shifted = found + te.cast(parameter_at(output_zero_point), "int64")
-        return words.saturated(shifted, out.dtype)
+        return words.saturated(found + te.cast(new_zero_point, "int64"), out.dtype)
 
     return te.compute(out.shape, element)
 
@@ -273,13 +234,7 @@ LEAKY_RELU = define(
     doc="The input, with negative values multiplied by alpha. The quotient of the scales, and its "
     "product with alpha, are multiplied in fixed point, with ties rounded up, unless "
     "`compute_dtype` is float32.",
-    arguments=[
-        ("data", "quantized integers"),
-        ("input_scale", "the scale of data"),
-        ("input_zero_point", "the zero point of data"),
-        ("output_scale", "the scale of the result"),
-        ("output_zero_point", "the zero point of the result"),
-    ],
+    arguments=[("data", "quantized integers"), *PARAMETERS],
     attrs=LeakyReluAttrs,
     relation=_unary_type,
     reference=_leaky_relu,
@@ -303,18 +258,8 @@ def _softmax_type(site: Site) -> Type | None:
     return _unary_type(site)
 
 
-def _softmax_compute(
-    x: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    output_scale: te.Tensor,
-    output_zero_point: te.Tensor,
-    out: te.Spec,
-    axis: int,
-) -> te.Tensor:
-    old, zero, new_scale, new_zero = map(
-        parameter_at, (scale, zero_point, output_scale, output_zero_point)
-    )
+def _softmax_compute(x: te.Tensor, *parameters: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
+    old, zero, new_scale, new_zero = map(parameter_at, parameters)
     numbers = te.compute(out.shape, lambda *i: real_element(x[i], old, zero), "real")
     shares = exact_softmax(numbers, te.Spec(out.shape, "float64"), axis)
     return te.compute(

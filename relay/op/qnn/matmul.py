@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from relay import te
 from relay.ir.attrs import attrs
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.helper import helper
 from relay.op.building.layouts import read_layout, unblocked
@@ -40,15 +40,9 @@ def _dense_type(record: OpDef) -> Relation:
 
 
 def _dense(
-    data: np.ndarray,
-    weight: np.ndarray,
-    input_zero_point: np.ndarray,
-    kernel_zero_point: np.ndarray,
-    input_scale: np.ndarray,
-    kernel_scale: np.ndarray,
-    units: int | None,
-    out_dtype: str,
+    data: np.ndarray, weight: np.ndarray, *parameters: np.ndarray, out_dtype: str, **_: Any
 ) -> Any:
+    input_zero_point, kernel_zero_point = parameters[:2]
     left = products.shifted(data, input_zero_point.reshape(()), out_dtype)
     right = products.shifted(weight, spread(kernel_zero_point, 2, 0), out_dtype)
     return np.matmul(left, right.T)
@@ -123,31 +117,6 @@ def _dense_pack(
     return _dense(data, unblocked(weight, weight_layout, "NC"), *parameters, **known)
 
 
-def contrib_dense_pack(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    kernel_layout: str = "NC",
-    units: int | None = None,
-    out_dtype: str = "int32",
-) -> Call:
-    """A quantized dense layer with a blocked weight."""
-    return DENSE_PACK(
-        data,
-        weight,
-        input_zero_point,
-        kernel_zero_point,
-        input_scale,
-        kernel_scale,
-        units=units,
-        out_dtype=out_dtype,
-        weight_layout=kernel_layout,
-    )
-
-
 DENSE_PACK = define(
     "qnn.contrib_dense_pack",
     doc=_DENSE_DOC + " The weight may be blocked.",
@@ -161,7 +130,6 @@ DENSE_PACK = define(
     reference=_dense_pack,
     compute=_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=contrib_dense_pack,
     samples=[
         sample(int8(2, 3), int8(4, 3), *products.scalars(3, -7)),
         sample(
@@ -173,6 +141,12 @@ DENSE_PACK = define(
             out_dtype="int64",
         ),
     ],
+)
+contrib_dense_pack = helper(
+    DENSE_PACK,
+    "A quantized dense layer with a blocked weight.",
+    renamed={"weight_layout": "kernel_layout"},
+    first=("weight_layout",),
 )
 
 
@@ -194,16 +168,15 @@ def _batch_matmul_type(site: Site) -> Type | None:
 def _batch_matmul(
     x: np.ndarray,
     y: np.ndarray,
-    x_zero_point: np.ndarray,
-    y_zero_point: np.ndarray,
-    x_scale: np.ndarray,
-    y_scale: np.ndarray,
+    *parameters: np.ndarray,
     out_dtype: str,
     transpose_a: bool,
     transpose_b: bool,
 ) -> Any:
-    left = products.shifted(x, x_zero_point.reshape(()), out_dtype)
-    right = products.shifted(y, y_zero_point.reshape(()), out_dtype)
+    left, right = (
+        products.shifted(matrices, zero_point.reshape(()), out_dtype)
+        for matrices, zero_point in zip((x, y), parameters[:2], strict=True)
+    )
     return np.matmul(
         left.swapaxes(1, 2) if transpose_a else left,
         right.swapaxes(1, 2) if transpose_b else right,
@@ -211,35 +184,13 @@ def _batch_matmul(
 
 
 def _batch_matmul_compute(
-    x: te.Tensor,
-    y: te.Tensor,
-    x_zero_point: te.Tensor,
-    y_zero_point: te.Tensor,
-    *_scales: te.Tensor,
-    out: te.Spec,
-    **known: Any,
+    x: te.Tensor, y: te.Tensor, *parameters: te.Tensor, out: te.Spec, **known: Any
 ) -> te.Tensor:
-    return matmul.matmul_compute(
-        products.shifted_by_one(x, x_zero_point, out.dtype),
-        products.shifted_by_one(y, y_zero_point, out.dtype),
-        out,
-        **known,
+    left, right = (
+        products.shifted_by_one(matrices, zero_point, out.dtype)
+        for matrices, zero_point in zip((x, y), parameters[:2], strict=True)
     )
-
-
-def batch_matmul(
-    x: Expr,
-    y: Expr,
-    x_zero_point: Expr,
-    y_zero_point: Expr,
-    x_scale: Expr,
-    y_scale: Expr,
-    out_dtype: str = "int32",
-) -> Call:
-    """Batched matrix products; the second matrices are transposed."""
-    return BATCH_MATMUL(
-        x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype=out_dtype, transpose_b=True
-    )
+    return matmul.matmul_compute(left, right, out, **known)
 
 
 BATCH_MATMUL = define(
@@ -259,7 +210,6 @@ BATCH_MATMUL = define(
     reference=_batch_matmul,
     compute=_batch_matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    helper=batch_matmul,
     samples=[
         sample(int8(5, 2, 3), int8(5, 3, 4), *products.scalars(3, -7)),
         sample(uint8(5, 2, 3), int8(1, 4, 3), *products.scalars(128, 1), transpose_b=True),
@@ -267,4 +217,10 @@ BATCH_MATMUL = define(
             int8(1, 3, 2), int8(5, 3, 4), *products.scalars(1), transpose_a=True, out_dtype="int64"
         ),
     ],
+)
+batch_matmul = helper(
+    BATCH_MATMUL,
+    "Batched matrix products; the second matrices are transposed.",
+    without=("transpose_a", "transpose_b"),
+    build=partial(BATCH_MATMUL, transpose_b=True),
 )

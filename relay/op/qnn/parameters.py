@@ -7,6 +7,7 @@ A scale is a positive float32, a zero point an int32; per axis they are vectors.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -21,20 +22,21 @@ from relay.op.nn.norm import along
 from relay.op.sample import Tensor
 from relay.op.site import Elements, Site
 
-QUANTIZED = Elements(
-    "8-, 16- or 32-bit integer",
-    frozenset(("int8", "uint8", "int16", "uint16", "int32")),
-)
+FACTORS = Elements("8- or 16-bit integer", frozenset(("int8", "uint8", "int16", "uint16")))
+QUANTIZED = Elements("8-, 16- or 32-bit integer", FACTORS.allowed | {"int32"})
 # types that are stored, not computed with
 NARROW = frozenset(name for name in (*dtypes.SIGNED, *dtypes.UNSIGNED) if 1 < dtypes.bits(name) < 8)
 STORED = Elements("integer of up to 32 bits", QUANTIZED.allowed | NARROW)
-FACTORS = Elements(
-    "8- or 16-bit integer",
-    frozenset(("int8", "uint8", "int16", "uint16")),
-)
 SUMS = Elements("integer", frozenset((*STORED.allowed, "int64")))
 ACCUMULATORS = Elements("int16, int32 or int64", frozenset(("int16", "int32", "int64")))
 
+# the parameters of data and of the result
+PARAMETERS = (
+    ("input_scale", "the scale of data"),
+    ("input_zero_point", "the zero point of data"),
+    ("output_scale", "the scale of the result"),
+    ("output_zero_point", "the zero point of the result"),
+)
 SCALE, ZERO_POINT = "float32", "int32"
 SCALARS: tuple[tuple[Dim, ...], ...] = ((), (1,))
 
@@ -134,6 +136,13 @@ def _place(extent: te.Expr, channel: te.Expr) -> te.Expr:
     if has_each or isinstance(extent, te.Const):
         return channel
     return te.select(te.equal(extent, 1), te.index(0), channel)
+
+
+def parameters_at(
+    parameters: Sequence[te.Tensor], indices: Indices, axis: int
+) -> tuple[te.Expr, ...]:
+    """The scales and zero points of an element."""
+    return tuple(parameter_at(p, *channel_of(indices, axis, p)) for p in parameters)
 
 
 def channel_of(

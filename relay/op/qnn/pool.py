@@ -9,6 +9,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import attrs
 from relay.ir.types import Type
+from relay.op.attributes import with_attrs
 from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import read_layout
@@ -19,6 +20,7 @@ from relay.op.pool import pool, pool_compute
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centered, saturated, scaled
 from relay.op.qnn.parameters import (
+    PARAMETERS,
     QUANTIZED,
     affine,
     int8,
@@ -45,74 +47,51 @@ def _avg_pool2d_type(site: Site) -> Type | None:
     return result if parameters_known(site, (1, 3), (2, 4)) else None
 
 
-def _avg_pool2d(
-    data: np.ndarray,
-    input_scale: np.ndarray,
-    input_zero_point: np.ndarray,
-    output_scale: np.ndarray,
-    output_zero_point: np.ndarray,
-    layout: str,
-    out_layout: str,
-    count_include_pad: bool,
-    compute_dtype: str,
-    **known: Any,
-) -> Any:
-    scale, new_scale = (p.reshape(()).astype(np.float64) for p in (input_scale, output_scale))
-    zero_point, new_zero_point = input_zero_point.reshape(()), output_zero_point.reshape(())
+def _avg_pool2d(data: np.ndarray, *parameters: np.ndarray, known: QuantizedAvgPool2DAttrs) -> Any:
+    scale, zero_point, new_scale, new_zero_point = (p.reshape(()) for p in parameters)
 
     def mean(x: np.ndarray) -> Any:
         (values,) = centered(x, zero_point)
-        total = pool.pool_windows(values, 0, **known).sum((-2, -1))[None]
-        count = pool.counted(x.shape[2:], count_include_pad, **known)
-        factor = scale / (new_scale * count)
-        if compute_dtype == "float32":
+        total = pool.pool_windows(values, 0, known).sum((-2, -1))[None]
+        count = pool.counted(x.shape[2:], known)
+        factor = scale.astype(np.float64) / (new_scale.astype(np.float64) * count)
+        if known.compute_dtype == "float32":
             whole = np.rint(total.astype(np.float32) * factor.astype(np.float32))
             return convert(whole.astype(np.float64) + new_zero_point, x.dtype.name)[0]
         return saturated(scaled(total, factor) + new_zero_point, x.dtype.name)
 
-    return pool.on_unblocked(data, layout, out_layout, mean)
+    return pool.on_unblocked(data, known, mean)
 
 
 def _avg_pool2d_compute(
-    data: te.Tensor,
-    input_scale: te.Tensor,
-    input_zero_point: te.Tensor,
-    output_scale: te.Tensor,
-    output_zero_point: te.Tensor,
-    out: te.Spec,
-    layout: str,
-    out_layout: str,
-    count_include_pad: bool,
-    compute_dtype: str,
-    **known: Any,
+    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, known: QuantizedAvgPool2DAttrs
 ) -> te.Tensor:
     """The sum of each window, scaled by the factor for its number of elements."""
-    axes, target = pool_compute.slides(layout=layout, **known), read_layout(out_layout or layout)
-    zero = parameter_at(input_zero_point)
+    axes, target = pool_compute.slides(known), read_layout(known.out_layout or known.layout)
+    input_scale, zero, output_scale, new_zero = map(parameter_at, parameters)
     values = te.compute(data.shape, lambda *i: words.centered(data[i], zero), "centred")
-    images = view(values, layout)
+    images = view(values, known.layout)
     element, taps = pool_compute.window_elements(images, axes, out, target, 0)
-    scale, new_scale = (
-        te.cast(parameter_at(one), "float64") for one in (input_scale, output_scale)
-    )
+    scale, new_scale = (te.cast(one, "float64") for one in (input_scale, output_scale))
 
     def factor_at(*position: te.Expr) -> te.Expr:
         place = {
             letter: along(index, extent_in(target, out.shape, letter))
             for letter, index in zip(axes, position, strict=True)
         }
-        count = pool_compute.counted(images, axes, place, out.shape, target, count_include_pad)
+        shape, include_pad = out.shape, known.count_include_pad
+        count = pool_compute.counted(images, axes, place, shape, target, include_pad)
         return scale / (new_scale * te.cast(count, "float64"))
 
     positions = [extent_in(target, out.shape, letter) for letter in axes]
     sums = fill(out.shape, target, lambda place: te.sum(element(place), taps), "sums")
-    if compute_dtype == "float32":
+    if known.compute_dtype == "float32":
         factors = te.compute(positions, lambda *i: te.cast(factor_at(*i), "float32"), "factor")
 
         def rounded(place: LayoutIndex) -> te.Expr:
             own = factors[tuple(place[letter].whole for letter in axes)]
             whole = te.call("round", te.cast(sums[indices_in(target, place)], "float32") * own)
-            zero_point = te.cast(parameter_at(output_zero_point), "float64")
+            zero_point = te.cast(new_zero, "float64")
             return te.cast(te.cast(whole, "float64") + zero_point, out.dtype)
 
         return fill(out.shape, target, rounded, "mean")
@@ -121,7 +100,7 @@ def _avg_pool2d_compute(
     def mean(place: LayoutIndex) -> te.Expr:
         total = words.long(sums[indices_in(target, place)])
         scaled = words.scaled_long(total, factor(*(place[letter].whole for letter in axes)))
-        shifted = scaled + te.cast(parameter_at(output_zero_point), "int64")
+        shifted = scaled + te.cast(new_zero, "int64")
         return words.saturated(shifted, out.dtype)
 
     return fill(out.shape, target, mean, "mean")
@@ -132,17 +111,11 @@ AVG_POOL2D = define(
     doc="The mean of each window, over its elements in data, or including the padding of zero "
     "points. The sum is multiplied once, in fixed point with ties rounded up, by input_scale / "
     "(output_scale * count), unless `compute_dtype` is float32.",
-    arguments=[
-        ("data", "quantized images"),
-        ("input_scale", "the scale of data"),
-        ("input_zero_point", "the zero point of data"),
-        ("output_scale", "the scale of the result"),
-        ("output_zero_point", "the zero point of the result"),
-    ],
+    arguments=[("data", "quantized images"), *PARAMETERS],
     attrs=QuantizedAvgPool2DAttrs,
     relation=_avg_pool2d_type,
-    reference=_avg_pool2d,
-    compute=_avg_pool2d_compute,
+    reference=with_attrs(QuantizedAvgPool2DAttrs, _avg_pool2d),
+    compute=with_attrs(QuantizedAvgPool2DAttrs, _avg_pool2d_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=POOL,
     samples=[

@@ -16,16 +16,7 @@ from relay.ir.expr import Call, Expr, const
 from relay.ir.types import Type
 from relay.op.building.numerics import limits
 from relay.op.opdef import FusionKind, OpDef, define, sample
-from relay.op.qnn.parameters import (
-    SCALE,
-    affine,
-    affine_vectors,
-    axis_extent,
-    channel_of,
-    parameter_at,
-    parameters_known,
-    spread,
-)
+from relay.op.qnn import parameters as qnn
 from relay.op.site import Site
 
 # The codes of simulated element types.
@@ -44,7 +35,7 @@ def _simulated_type(site: Site) -> Type | None:
     """The type of data, which is float32."""
     if (data := site.tensor(0)) is None:
         return None
-    site.expect(0, data.shape, SCALE)
+    site.expect(0, data.shape, qnn.SCALE)
     if (code := site.tensor(1)) is None:
         return None
     site.require(
@@ -53,40 +44,35 @@ def _simulated_type(site: Site) -> Type | None:
         "Tensor[(), int32]",
         str(code),
     )
-    known = parameters_known(site, (2,), (3,), axis_extent(site, data, "axis", 2, 3))
+    known = qnn.parameters_known(site, (2,), (3,), qnn.axis_extent(site, data, "axis", 2, 3))
     return data if known else None
 
 
 def _simulated_quantize(
-    data: np.ndarray, code: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, axis: int
+    data: np.ndarray, code: np.ndarray, *parameters: np.ndarray, axis: int
 ) -> Any:
     if (simulated := _SIMULATED.get(int(code))) is None:
         return data
     low, high = (data.dtype.type(end) for end in limits(simulated))
-    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+    scale, zero_point = (qnn.spread(p, data.ndim, axis) for p in parameters)
     shifted = np.rint(data / scale) + zero_point.astype(data.dtype)
     return np.minimum(np.maximum(shifted, low), high)
 
 
 def _simulated_dequantize(
-    data: np.ndarray, code: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, axis: int
+    data: np.ndarray, code: np.ndarray, *parameters: np.ndarray, axis: int
 ) -> Any:
     if int(code) not in _SIMULATED:
         return data
-    scale, zero_point = (spread(p, data.ndim, axis) for p in (scale, zero_point))
+    scale, zero_point = (qnn.spread(p, data.ndim, axis) for p in parameters)
     return (data - zero_point.astype(data.dtype)) * scale
 
 
 def _simulated_quantize_compute(
-    data: te.Tensor,
-    code: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    out: te.Spec,
-    axis: int,
+    data: te.Tensor, code: te.Tensor, *parameters: te.Tensor, out: te.Spec, axis: int
 ) -> te.Tensor:
     def element(*i: te.Expr) -> te.Expr:
-        factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        factor, zero = qnn.parameters_at(parameters, i, axis)
         shifted = te.call("round", data[i] / factor) + te.cast(zero, out.dtype)
         found: te.Expr = data[i]
         for number, simulated in _SIMULATED.items():
@@ -99,17 +85,12 @@ def _simulated_quantize_compute(
 
 
 def _simulated_dequantize_compute(
-    data: te.Tensor,
-    code: te.Tensor,
-    scale: te.Tensor,
-    zero_point: te.Tensor,
-    out: te.Spec,
-    axis: int,
+    data: te.Tensor, code: te.Tensor, *parameters: te.Tensor, out: te.Spec, axis: int
 ) -> te.Tensor:
     known = te.some(*(te.equal(code[()], number) for number in _SIMULATED))
 
     def element(*i: te.Expr) -> te.Expr:
-        factor, zero = (parameter_at(p, *channel_of(i, axis, p)) for p in (scale, zero_point))
+        factor, zero = qnn.parameters_at(parameters, i, axis)
         return te.select(known, (data[i] - te.cast(zero, out.dtype)) * factor, data[i])
 
     return te.compute(out.shape, element)
@@ -167,10 +148,10 @@ def _define(name: str, doc: str, data: str, reference: Any, compute: Any, build:
         fusion=FusionKind.ELEMWISE,
         helper=build,
         samples=[
-            sample((2, 3), np.int32(1), *affine(0.01, 3)),
-            sample((2, 3), np.int32(2), *affine_vectors(3)),
-            sample((2, 3), np.int32(3), *affine_vectors(2), axis=0),
-            sample((3,), np.int32(0), *affine(0.5, 1)),
+            sample((2, 3), np.int32(1), *qnn.affine(0.01, 3)),
+            sample((2, 3), np.int32(2), *qnn.affine_vectors(3)),
+            sample((2, 3), np.int32(3), *qnn.affine_vectors(2), axis=0),
+            sample((3,), np.int32(0), *qnn.affine(0.5, 1)),
         ],
     )
 
