@@ -1,4 +1,4 @@
-"""One operator is one record: everything the compiler knows about it stands in one `define(…)`.
+"""Operators: each is one record, made by one `define(…)`, with everything the compiler knows of it.
 
     relu = define(
         "nn.relu",
@@ -12,8 +12,8 @@
 
     relu(x)                             builds the call: arguments first, then attributes
 
-Where the Python function people know differs from that (other defaults, another order, several
-results), it stands beside the record, which names it as its `helper`.
+A public Python function that differs from that (other defaults, another order, several results)
+is defined beside the record, as its `helper`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ from relay import te
 from relay.errors import OperatorError, RelayError
 from relay.immutable import frozen
 from relay.ir import expr as ir
-from relay.ir.attrs import Attrs, DictAttrs
+from relay.ir.attrs import Attrs
 from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
-from relay.op.attributes import DType
+from relay.op.attributes import DType as DType
 from relay.op.building.layout_form import LayoutRule
 from relay.op.facts import Facts, Gradient, Precision, SignRule, Trait
-from relay.op.sample import Sample, Tensor, sample
+from relay.op.sample import Sample as Sample
+from relay.op.sample import Tensor as Tensor
+from relay.op.sample import sample as sample
 from relay.op.site import Relation, Site
 from relay.tree import node
 
@@ -66,9 +68,9 @@ Extents = Callable[..., tuple[Sequence[te.Scalar], ...]]
 
 @frozen
 class Condition:
-    """What values that a run finds must fulfil, or it ends with the message.
+    """A condition on run-time values; a run in which it is false ends with the message.
 
-    `expected` and `found` say more; `{}` in them is a number of `shown`: found, then expected.
+    `{}` in `found` and `expected` is replaced by the first and the second number of `shown`.
     """
 
     condition: te.Expr
@@ -78,24 +80,24 @@ class Condition:
     shown: tuple[te.Scalar, ...] = ()  # none, or both
 
 
-def _open(place: int) -> tuple[str, str]:
-    """An argument that nobody has described."""
+def _undescribed(place: int) -> tuple[str, str]:
+    """The name and meaning of an argument before `add_argument`."""
     return f"arg{place}", ""
 
 
 @frozen
 class Selection:
-    """Indices among the arguments of a call, and what they select from. Arguments are counted one
-    by one, the parts of tuples too."""
+    """An argument with indices, and the argument they select from. Arguments are counted with the
+    fields of tuples as arguments of their own."""
 
     indices: int
     data: int = 0
     axes: tuple[int, ...] = (0,)  # of data, as for `check_indices`
     negative: bool = False  # whether they may count from the back
-    ignored: int | None = None  # an index that stands for none
+    ignored: int | None = None  # an index that selects nothing
 
 
-# (attributes, types of the arguments one by one) -> what is selected
+# (attributes, types of the arguments with tuples flattened) -> the selections
 Selects = Callable[[Any, Sequence[TensorType]], Sequence[Selection]]
 
 
@@ -110,35 +112,35 @@ class OpDef(ir.Op):
     reference: Callable[..., Any] | None = None
     # (*tensors, out, **attributes) -> tensor, or a tuple of tensors: see `define`
     compute: Compute | None = None
-    # where how much comes out is known only once it is computed: room for all that can
+    # upper bounds of the result shapes, where the shapes are known only after computing
     capacity: Capacity | None = None
-    # where the values of arguments, and nothing that is computed, decide the shape
+    # the result shapes as functions of argument values, where types do not determine them
     extents: Extents | None = None
-    # of what the arguments are indices, where those outside are clamped or left out
+    # arguments that are indices, where those out of range are clamped or ignored
     selects: Selects | None = None
     fusion: FusionKind = FusionKind.OPAQUE
-    # where extents depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
+    # where result shapes depend on values: (*arrays, **attributes) -> shape, or a tuple of shapes
     runtime_shape: Callable[..., Any] | None = None
-    helper: Callable[..., Any] | None = None  # the Python builder people know, where it differs
+    helper: Callable[..., Any] | None = None  # the public builder, where it differs from this
     samples: tuple[Sample, ...] = ()
     variadic: bool = False
     stateful: bool = False
-    # whether the reference takes and gives values as they are, functions and storage too; to call
-    # a function it is a generator: `result = yield function, arguments`
+    # whether the reference takes and returns interpreter values, functions and storage too; to
+    # call a function it is a generator: `result = yield function, arguments`
     on_values: bool = False
     # facts that passes read: see `relay.op.facts`
     traits: Trait = Trait.NONE
     precision: Precision | None = None  # None: not known, which `ToMixedPrecision` reports
-    cost: int = 1  # of an element of the result, in arithmetic operations
+    cost: int = 1  # arithmetic operations per element of the result
     sign: SignRule | None = None
     gradient: Gradient | None = None
     layout: LayoutRule | None = None
     identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
-    row_reductions: int = 0  # along `axis`, before another pass over the row that was reduced
-    repeatable: bool = True  # whether it may be computed early, again or never
+    row_reductions: int = 0  # along `axis`, each followed by another pass over the row
+    repeatable: bool = True  # whether calls may be moved, duplicated or removed
     # names of operators: records are no parts of each other, which passes would rewrite
     approximates: str = ""  # the exact operator that this one computes fast
-    # the operator that this one computes on quantized tensors: after the arguments of that come the
+    # the operator that this one computes on quantized tensors; its arguments are followed by the
     # scale and the zero point of each, then of the result
     quantizes: str = ""
     support_level: int = 10
@@ -146,9 +148,9 @@ class OpDef(ir.Op):
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)
 
     def __call__(self, *args: Any, **keywords: Any) -> ir.Call:
-        """A call of this operator. What is given after the arguments are attributes, in order.
+        """A call of this operator; positional values after the arguments are attributes, in order.
 
-        A Python list or tuple of expressions is a tuple expression.
+        A Python list or tuple of expressions becomes a tuple expression.
         """
         if not keywords and self.attrs is None and len(args) == len(self.arguments):
             return ir.Call(self, tuple(map(_argument, args)))
@@ -171,7 +173,7 @@ class OpDef(ir.Op):
 
     @property
     def names_axes(self) -> bool:
-        """Whether an attribute names axes, which vectors among the arguments go along."""
+        """Whether an attribute names axes that vectors among the arguments belong to."""
         return self.attrs is not None and not {"axis", "axes"}.isdisjoint(self.attrs.keys())
 
     @property
@@ -198,7 +200,7 @@ class OpDef(ir.Op):
             raise RelayError(f"`{self.name}` takes no attributes, found {sorted(given)}")
         return None
 
-    # --- the registry interface people know
+    # --- step-by-step registration
 
     def get_attr(self, key: str) -> Any:
         """A fact attached to the operator, or None."""
@@ -221,7 +223,7 @@ class OpDef(ir.Op):
             self.extras[key] = (plevel, value)
 
     def reset_attr(self, key: str) -> None:
-        """Remove a fact; how the operator fuses, or that it has effects, goes back to nothing."""
+        """Remove a fact; fusion and effects go back to their defaults."""
         if key == "TOpPattern":
             change(self, fusion=FusionKind.OPAQUE)
         elif key == "TOpIsStateful":
@@ -229,31 +231,32 @@ class OpDef(ir.Op):
         self.extras.pop(key, None)
 
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:
-        """Describe the next argument: one that `set_num_inputs` has made room for, or one more."""
+        """Describe the first argument without a description, or add an argument."""
         description = ", ".join(filter(None, (description, type)))
-        place = next((i for i, given in enumerate(self.arguments) if given == _open(i)), None)
+        place = next(
+            (i for i, given in enumerate(self.arguments) if given == _undescribed(i)), None
+        )
         kept = self.arguments if place is None else self.arguments[:place]
         rest = () if place is None else self.arguments[place + 1 :]
         change(self, arguments=(*kept, (name, description), *rest))
 
     def set_num_inputs(self, count: int) -> None:
         named = self.arguments[:count] if count >= 0 else self.arguments
-        extra = tuple(map(_open, range(len(named), max(count, 0))))
+        extra = tuple(map(_undescribed, range(len(named), max(count, 0))))
         change(self, arguments=named + extra, variadic=count < 0)
 
     def add_type_rel(
         self, name: str, relation: Callable[[Sequence[Type], Any], Type] | None = None
     ) -> None:
         """Set the type relation: `relation(argument types, attrs) -> result type`, called when all
-        arguments are known. Without one the result has the type of the first argument. `name` is
-        for the reader."""
+        arguments are known. The default is the type of the first argument. `name` is not used."""
         change(self, relation=_from_function(relation) if relation else _identity)
 
     def set_attrs_type(self, attrs: type[Attrs]) -> None:
         change(self, attrs=attrs)
 
     def set_attrs_type_key(self, key: str) -> None:
-        """Attributes of that name; those of free names are `DictAttrs`."""
+        """Accept attributes of any names, as `DictAttrs`."""
         self.set_attr("TAttrsTypeKey", key)
 
     def set_support_level(self, level: int) -> None:
@@ -286,77 +289,72 @@ def _from_function(function: Callable[[Sequence[Type], Any], Type]) -> Relation:
     return relation
 
 
+class Fields(Facts, total=False):
+    """The optional fields of a record, as `define` takes them."""
+
+    compute: Compute | None
+    capacity: Capacity
+    extents: Extents | None
+    selects: Selects
+    attrs: type[Attrs] | None
+    fusion: FusionKind
+    runtime_shape: Callable[..., Any] | None
+    helper: Callable[..., Any] | None
+    variadic: bool
+    stateful: bool
+    on_values: bool
+
+
 def define(
     name: str,
     *,
     doc: str,
     relation: Relation,
     reference: Callable[..., Any] | None = None,
-    compute: Compute | None = None,
-    capacity: Capacity | None = None,
-    extents: Extents | None = None,
-    selects: Selects | None = None,
     arguments: Iterable[tuple[str, str]] = (),
-    attrs: type[Attrs] | None = None,
-    fusion: FusionKind = FusionKind.OPAQUE,
-    runtime_shape: Callable[..., Any] | None = None,
-    helper: Callable[..., Any] | None = None,
-    samples: Sequence[Sample] = (),
-    variadic: bool = False,
-    stateful: bool = False,
-    on_values: bool = False,
-    **facts: Unpack[Facts],
+    samples: Iterable[Sample] = (),
+    **fields: Unpack[Fields],
 ) -> OpDef:
-    """Enter an operator: from here on it parses, prints, has a type and runs.
+    """Register an operator, so that it parses, prints, has a type and runs.
 
-    `relation(site)` gives the result type; `reference(*arrays, **attributes)` computes with NumPy:
-    a tuple argument is a tuple of arrays, several results are a tuple of arrays. Only where the
-    shape of the result depends on values, `runtime_shape` gives it (see `relay.op.shapes`).
-    `compute(*tensors, out=…, **attributes)` says the same in tensor expressions (`relay.te`), from
-    which kernels are made; `out` is the shape and type of the result (`te.Spec`), for several
-    results a tuple of them. With `on_values` the reference gets whatever there
-    is, as the interpreter has it.
+    `relation(site)` computes the result type. `reference(*arrays, **attributes)` computes with
+    NumPy: a tuple argument is a tuple of arrays, several results are a tuple of arrays. Where the
+    result shape depends on values, `runtime_shape` computes it (see `relay.op.shapes`).
+    `compute(*tensors, out=…, **attributes)` is the same in tensor expressions (`relay.te`), which
+    become kernels; `out` is the shape and type of the result (`te.Spec`), or a tuple of them. With
+    `on_values` the reference takes interpreter values.
 
-    Where only the computation itself finds out how much there is (`argwhere`), `capacity` gives
-    the most: a shape for each result, which may read elements of the arguments. `out` then has
-    these shapes, and `compute` gives one tensor more: int64 of shape (results, largest rank), the
-    shape that each result turned out to have, filled up with 1. Only the first extent of a result
-    may fall short of its capacity, so that what is there lies in front.
+    Where only the computation itself determines the result shapes (`argwhere`), `capacity` gives
+    an upper bound: a shape for each result, which may read elements of the arguments. `out` has
+    these shapes, and `compute` returns an additional tensor with the actual shapes: int64 of shape
+    (results, largest rank), padded with 1. Only the first extent may be less than its capacity;
+    the elements in use come first.
 
-    Where the values of arguments decide the shape (`dyn.full`), `extents` says how, in expressions
-    that read elements of the arguments: a shape for each result, of which the extents are looked at
-    that the relation leaves open. What the values must fulfil it tells `need` (see `Condition`).
+    Where argument values determine the result shape (`dyn.full`), `extents` computes it in
+    expressions that read elements of the arguments: a shape for each result, used for the extents
+    that are dynamic in the type. It passes conditions on the values to `need` (see `Condition`).
     """
-    if facts.get("traits", Trait.NONE) & (Trait.MOVES | Trait.CHOOSES):
-        facts.setdefault("precision", Precision.FOLLOW)  # no element is computed
-    facts.setdefault("precision", Precision.NEVER)
+    if fields.get("traits", Trait.NONE) & (Trait.MOVES | Trait.CHOOSES):
+        fields.setdefault("precision", Precision.FOLLOW)  # no element is computed
+    fields.setdefault("precision", Precision.NEVER)
+    if reference is not None and not fields.get("on_values"):
+        reference = _quietly(reference)
     op = OpDef(
         name,
         doc=doc,
         arguments=tuple(arguments),
-        attrs=attrs,
         relation=relation,
-        reference=reference if reference is None or on_values else _quietly(reference),
-        compute=compute,
-        capacity=capacity,
-        extents=extents,
-        selects=selects,
-        fusion=fusion,
-        runtime_shape=runtime_shape,
-        helper=helper,
+        reference=reference,
         samples=tuple(samples),
-        variadic=variadic,
-        stateful=stateful,
-        on_values=on_values,
-        **facts,
+        **fields,
     )
     ir.add_op(op)
     return op
 
 
 def _quietly(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """`reference` with arrays for NumPy's scalars, and without its warnings: what overflows or has
-    no value is defined by the operator."""
+    """`reference` with arrays instead of NumPy scalars, and without warnings: the operator defines
+    the results of overflows and invalid operations."""
 
     @wraps(reference)
     def compute(*args: Any, **attrs: Any) -> Any:
@@ -381,14 +379,14 @@ def records() -> list[OpDef]:
 
 
 def register(name: str, describe: str = "") -> OpDef:
-    """A new operator to be filled in step by step (`add_type_rel`, `set_num_inputs`, …)."""
+    """Register an operator that is described step by step (`add_type_rel`, `set_num_inputs`, …)."""
     op = OpDef(name, doc=describe, relation=_identity)
     ir.add_op(op)
     return op
 
 
 def register_op_attr(name: str, key: str, value: Any = None, level: int = 10) -> Any:
-    """Attach a fact to an operator; without a value, a decorator for the function that is it."""
+    """Attach a fact to an operator; without a value, a decorator for a function."""
 
     def attach(given: Any) -> Any:
         op = get(name)
@@ -404,28 +402,28 @@ def register_pattern(name: str, pattern: FusionKind, level: int = 10) -> None:
 
 
 def register_stateful(name: str, stateful: bool = True, level: int = 10) -> None:
-    """Say that an operator has effects."""
+    """Set whether an operator has effects."""
     get(name).set_attr("TOpIsStateful", stateful, level)
 
 
 def register_legalize(name: str, function: Any = None, level: int = 10) -> Any:
-    """Attach what the pass `Legalize` puts in place of a call; also as a decorator."""
+    """Attach the rewrite of a call in the pass `Legalize`; also as a decorator."""
     return register_op_attr(name, "FTVMLegalize", function, level)
 
 
 def register_alter_op_layout(name: str, function: Any = None, level: int = 10) -> Any:
-    """Attach what the pass `AlterOpLayout` puts in place of a call; also as a decorator."""
+    """Attach the rewrite of a call in the pass `AlterOpLayout`; also as a decorator."""
     return register_op_attr(name, "FTVMAlterOpLayout", function, level)
 
 
 def register_convert_op_layout(name: str, function: Any = None, level: int = 10) -> Any:
-    """Attach what the pass `ConvertLayout` puts in place of a call; also as a decorator."""
+    """Attach the rewrite of a call in the pass `ConvertLayout`; also as a decorator."""
     return register_op_attr(name, "FTVMConvertOpLayout", function, level)
 
 
 @contextmanager
 def temporary_operators() -> Iterator[None]:
-    """Operators registered inside are gone afterwards, and changes to the others are undone."""
+    """A context that unregisters its new operators and undoes changes of others at its end."""
     known = {op.name: op for op in records()}
     names = [f.name for f in fields(OpDef)]
     before = {name: {n: getattr(op, n) for n in names} for name, op in known.items()}
@@ -442,29 +440,5 @@ def temporary_operators() -> Iterator[None]:
 
 
 def free_attrs(op: ir.Expr) -> bool:
-    """Whether calls of `op` carry attributes of free names (`DictAttrs`)."""
+    """Whether calls of `op` may have attributes of any names (`DictAttrs`)."""
     return isinstance(op, OpDef) and op.attrs is None and "TAttrsTypeKey" in op.extras
-
-
-__all__ = [
-    "DType",
-    "DictAttrs",
-    "FusionKind",
-    "OpDef",
-    "OpPattern",
-    "Sample",
-    "Tensor",
-    "define",
-    "free_attrs",
-    "get",
-    "records",
-    "register",
-    "register_alter_op_layout",
-    "register_convert_op_layout",
-    "register_legalize",
-    "register_op_attr",
-    "register_pattern",
-    "register_stateful",
-    "sample",
-    "temporary_operators",
-]

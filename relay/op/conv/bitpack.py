@@ -14,6 +14,7 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import scalars
 from relay.op.building.helper import helper
 from relay.op.building.numerics import widened
@@ -86,26 +87,19 @@ def _words(site: Site, extent: Dim, word: str | None) -> Dim:
     return dims.floor_divide(extent, width)
 
 
-def _bitpack(
-    data: np.ndarray,
-    bits: int,
-    pack_axis: int,
-    bit_axis: int,
-    pack_type: str | None,
-    name: str,
-) -> np.ndarray:
+def _bitpack(data: np.ndarray, known: BitPackAttrs) -> np.ndarray:
     """Pack with the first element in the highest bit."""
-    word = dtypes.to_numpy(pack_type or DEFAULT_WORD)
-    width = word_width(pack_type)
-    elements = np.moveaxis(widened(data).astype(np.uint64), pack_axis, -1)
+    word = dtypes.to_numpy(known.pack_type or DEFAULT_WORD)
+    width = word_width(known.pack_type)
+    elements = np.moveaxis(widened(data).astype(np.uint64), known.pack_axis, -1)
     elements = elements.reshape(*elements.shape[:-1], elements.shape[-1] // width, width)
     places = np.arange(width - 1, -1, -1, dtype=np.uint64)
     planes = []
-    for bit in range(bits):
+    for bit in range(known.bits):
         ones = (elements >> np.uint64(bit)) & np.uint64(1)
         packed = np.bitwise_or.reduce(ones << places, axis=-1)
-        planes.append(np.moveaxis(packed, -1, pack_axis).astype(word))
-    return np.stack(planes, bit_axis)
+        planes.append(np.moveaxis(packed, -1, known.pack_axis).astype(word))
+    return np.stack(planes, known.bit_axis)
 
 
 def _bitpack_compute(
@@ -135,7 +129,7 @@ BITPACK = define(
     arguments=[("data", "small integers")],
     attrs=BitPackAttrs,
     relation=_bitpack_type,
-    reference=_bitpack,
+    reference=with_attrs(BitPackAttrs, _bitpack),
     compute=_bitpack_compute,
     fusion=FusionKind.INJECTIVE,
     samples=[

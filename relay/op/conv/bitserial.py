@@ -280,23 +280,14 @@ def _bitserial_dense_type(site: Site) -> Type | None:
     return TensorType((*data.shape[:-1], units), dtype)
 
 
-def _bitserial_dense(
-    data: np.ndarray,
-    weight: np.ndarray,
-    units: int | None,
-    data_bits: int,
-    weight_bits: int,
-    pack_dtype: str | None,
-    out_dtype: str | None,
-    unipolar: bool,
-) -> Any:
+def _bitserial_dense(data: np.ndarray, weight: np.ndarray, known: BitserialDenseAttrs) -> Any:
     """The matrix product of the unpacked values."""
     numbers = bitpack.unpacked(weight, pack_axis=2, bit_axis=1) if weight.ndim == 3 else weight
     return multiplied(
         lambda x, w: np.matmul(x, w.T),
-        _counted(data, data_bits),
-        _counted(numbers, weight_bits, unipolar),
-        out_dtype or data.dtype.name,
+        _counted(data, known.data_bits),
+        _counted(numbers, known.weight_bits, known.unipolar),
+        known.out_dtype or data.dtype.name,
     )
 
 
@@ -325,7 +316,7 @@ BITSERIAL_DENSE = define(
     arguments=[("data", "the input, (…, k)"), ("weight", "one row per output, (units, k)")],
     attrs=BitserialDenseAttrs,
     relation=_bitserial_dense_type,
-    reference=_bitserial_dense,
+    reference=with_attrs(BitserialDenseAttrs, _bitserial_dense),
     compute=_bitserial_dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[

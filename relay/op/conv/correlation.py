@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -13,6 +12,7 @@ from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
@@ -87,26 +87,16 @@ def _patches(site: Site, extent: Dim, pads: Pair) -> Dim:
     return dims.floor_divide(dims.add(room, known.stride1 - 1), known.stride1)
 
 
-def _correlation(
-    data1: np.ndarray,
-    data2: np.ndarray,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: Sequence[int],
-    is_multiply: bool,
-    layout: str,
-) -> Any:
-    widths = [(0, 0), (0, 0), *pad_pairs(padding, 2)]
+def _correlation(data1: np.ndarray, data2: np.ndarray, known: CorrelationAttrs) -> Any:
+    widths = [(0, 0), (0, 0), *pad_pairs(known.padding, 2)]
     first, second = (
-        np.pad(layouts.unblocked(data, layout, "NCHW"), widths) for data in (data1, data2)
+        np.pad(layouts.unblocked(data, known.layout, "NCHW"), widths) for data in (data1, data2)
     )
     channels, height, width = first.shape[1:]
-    reach = max_displacement
+    reach, step = known.max_displacement, known.stride1
     middle = first[:, :, reach : height - reach, reach : width - reach]
-    radius = reach // stride2
-    shifts = range(-radius * stride2, radius * stride2 + 1, stride2)
+    radius = reach // known.stride2
+    shifts = range(-radius * known.stride2, radius * known.stride2 + 1, known.stride2)
     planes = []
     for down, right in product(shifts, shifts):
         displaced = second[
@@ -115,49 +105,39 @@ def _correlation(
             reach + down : height - reach + down,
             reach + right : width - reach + right,
         ]
-        alike = middle * displaced if is_multiply else np.abs(middle - displaced)
+        alike = middle * displaced if known.is_multiply else np.abs(middle - displaced)
         patches = np.lib.stride_tricks.sliding_window_view(
-            alike.sum(1, dtype=alike.dtype), (kernel_size, kernel_size), (1, 2)
+            alike.sum(1, dtype=alike.dtype), (known.kernel_size, known.kernel_size), (1, 2)
         )
-        planes.append(patches[:, ::stride1, ::stride1].sum((-2, -1), dtype=alike.dtype))
-    count = first.dtype.type(kernel_size**2 * channels)
-    return layouts.blocked(np.stack(planes, 1) / count, "NCHW", layout)
+        planes.append(patches[:, ::step, ::step].sum((-2, -1), dtype=alike.dtype))
+    count = first.dtype.type(known.kernel_size**2 * channels)
+    return layouts.blocked(np.stack(planes, 1) / count, "NCHW", known.layout)
 
 
 def _correlation_compute(
-    data1: te.Tensor,
-    data2: te.Tensor,
-    out: te.Spec,
-    kernel_size: int,
-    max_displacement: int,
-    stride1: int,
-    stride2: int,
-    padding: Sequence[int],
-    is_multiply: bool,
-    layout: str,
+    data1: te.Tensor, data2: te.Tensor, out: te.Spec, known: CorrelationAttrs
 ) -> te.Tensor:
     """The sums for each vertical and horizontal displacement, which become channels."""
-    pads = dict(zip("HW", pad_pairs(padding, 2), strict=True))
-    first, second = (padded(view(data, layout), pads) for data in (data1, data2))
-    radius = max_displacement // stride2
-    shifts, start = 2 * radius + 1, max_displacement - radius * stride2
-    target, dtype = layouts.read_layout(layout), wide(out.dtype)
+    pads = dict(zip("HW", pad_pairs(known.padding, 2), strict=True))
+    first, second = (padded(view(data, known.layout), pads) for data in (data1, data2))
+    reach, step = known.max_displacement, known.stride2
+    radius = reach // step
+    shifts, start = 2 * radius + 1, reach - radius * step
+    target, dtype = layouts.read_layout(known.layout), wide(out.dtype)
     batch, *spatial = (extent_in(target, out.shape, letter) for letter in "NHW")
     channel = te.axis(first.extent("C"), "c")
-    rows, columns = te.axis(kernel_size, "kh"), te.axis(kernel_size, "kw")
+    rows, columns = te.axis(known.kernel_size, "kh"), te.axis(known.kernel_size, "kw")
 
     def alike(n: te.Expr, down: te.Expr, right: te.Expr, y: te.Expr, x: te.Expr) -> te.Expr:
-        top, left = y * stride1 + rows, x * stride1 + columns
-        mine = te.cast(
-            first.at(N=n, C=channel, H=top + max_displacement, W=left + max_displacement), dtype
-        )
-        shifted = {"H": top + down * stride2 + start, "W": left + right * stride2 + start}
+        top, left = y * known.stride1 + rows, x * known.stride1 + columns
+        mine = te.cast(first.at(N=n, C=channel, H=top + reach, W=left + reach), dtype)
+        shifted = {"H": top + down * step + start, "W": left + right * step + start}
         other = te.cast(second.at(N=n, C=channel, **shifted), dtype)
-        term = mine * other if is_multiply else te.absolute(mine - other)
+        term = mine * other if known.is_multiply else te.absolute(mine - other)
         return te.sum(term, (channel, rows, columns))
 
     sums = te.compute((batch, shifts, shifts, *spatial), alike, "correlation")
-    count = te.cast(first.extent("C") * kernel_size**2, dtype)
+    count = te.cast(first.extent("C") * known.kernel_size**2, dtype)
 
     def mean(place: LayoutIndex) -> te.Expr:
         down, right = place["C"].cut((shifts,))
@@ -174,8 +154,8 @@ correlation = define(
     arguments=[("data1", "images"), ("data2", "images of the same type")],
     attrs=CorrelationAttrs,
     relation=_correlation_type,
-    reference=rounded_once(_correlation),
-    compute=_correlation_compute,
+    reference=rounded_once(with_attrs(CorrelationAttrs, _correlation)),
+    compute=with_attrs(CorrelationAttrs, _correlation_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=[
         sample((2, 3, 5, 6), (2, 3, 5, 6)),

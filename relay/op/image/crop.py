@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.interpolation import Method, as_dtype, outside, read, region_places
@@ -61,21 +62,14 @@ def _crop_and_resize_type(site: Site) -> Type | None:
 
 
 def _crop_and_resize(
-    data: np.ndarray,
-    boxes: np.ndarray,
-    box_indices: np.ndarray,
-    crop_size: Sequence[int],
-    layout: str,
-    method: str,
-    extrapolation_value: float,
-    out_dtype: str | None,
+    data: np.ndarray, boxes: np.ndarray, box_indices: np.ndarray, known: CropAndResizeAttrs
 ) -> np.ndarray:
-    dtype = out_dtype or dtypes.canonical(data.dtype)
-    images = layouts.unblocked(data, layout, "NCHW")
+    dtype = known.out_dtype or dtypes.canonical(data.dtype)
+    images = layouts.unblocked(data, known.layout, "NCHW")
     extents = images.shape[2:]
-    how = Method("linear" if method == "bilinear" else method)
-    beyond_value = convert(np.array(extrapolation_value), dtype)
-    crops = np.empty((len(boxes), images.shape[1], *crop_size), dtypes.to_numpy(dtype))
+    how = Method("linear" if known.method == "bilinear" else known.method)
+    beyond_value = convert(np.array(known.extrapolation_value), dtype)
+    crops = np.empty((len(boxes), images.shape[1], *known.crop_size), dtypes.to_numpy(dtype))
     chosen = np.clip(box_indices.astype(np.int64), 0, len(images) - 1)
     for crop, image, (top, left, bottom, right) in zip(
         crops, chosen, boxes.astype(np.float64), strict=True
@@ -83,12 +77,12 @@ def _crop_and_resize(
         places = [
             region_places(count, extent, start, end)
             for count, extent, start, end in zip(
-                crop_size, extents, (top, left), (bottom, right), strict=True
+                known.crop_size, extents, (top, left), (bottom, right), strict=True
             )
         ]
         values = as_dtype(read(images[image], places, how), dtype)
         crop[:] = np.where(outside(places, extents), beyond_value, values)
-    return layouts.blocked(crops, "NCHW", layout)
+    return layouts.blocked(crops, "NCHW", known.layout)
 
 
 def _crop_and_resize_compute(
@@ -96,13 +90,9 @@ def _crop_and_resize_compute(
     boxes: te.Tensor,
     box_indices: te.Tensor,
     out: te.Spec,
-    crop_size: Sequence[int],
-    layout: str,
-    method: str,
-    extrapolation_value: float,
-    **_: Any,
+    known: CropAndResizeAttrs,
 ) -> te.Tensor:
-    images = view(data, layout)
+    images = view(data, known.layout)
 
     def read(place: LayoutIndex) -> te.Expr:
         image, count = te.cast(box_indices[place["N"].whole], "int64"), images.extent("N")
@@ -110,7 +100,7 @@ def _crop_and_resize_compute(
 
     def places(axis: int, letter: str) -> Callable[[te.Expr], Places]:
         return lambda box: Region(
-            te.index(crop_size[axis]),
+            te.index(known.crop_size[axis]),
             images.extent(letter),
             real(boxes[box, axis]),
             real(boxes[box, 2 + axis]),
@@ -123,8 +113,8 @@ def _crop_and_resize_compute(
         {letter: places(axis, letter) for axis, letter in enumerate("HW")},
         per_image=True,
     )
-    how = Method("linear" if method == "bilinear" else method)
-    beyond = te.cast(real(extrapolation_value), out.dtype)
+    how = Method("linear" if known.method == "bilinear" else known.method)
+    beyond = te.cast(real(known.extrapolation_value), out.dtype)
     return resampled(grid, out, images.layout, how, beyond)
 
 
@@ -140,8 +130,8 @@ CROP_AND_RESIZE = define(
     ],
     attrs=CropAndResizeAttrs,
     relation=_crop_and_resize_type,
-    reference=_crop_and_resize,
-    compute=_crop_and_resize_compute,
+    reference=with_attrs(CropAndResizeAttrs, _crop_and_resize),
+    compute=with_attrs(CropAndResizeAttrs, _crop_and_resize_compute),
     selects=lambda known, types: [Selection(2, axes=(known.layout.index("N"),))],
     fusion=FusionKind.INJECTIVE,
     samples=[

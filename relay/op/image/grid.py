@@ -13,6 +13,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.interpolation import cubic_weights, in_floats
 from relay.op.building.interpolation_compute import Taps, real
@@ -171,21 +172,14 @@ def _axis_taps(
     return np.where(exists, positions, 0).astype(np.int64), np.where(exists, weights, 0)
 
 
-def _grid_sample(
-    data: np.ndarray,
-    grid: np.ndarray,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
-) -> Any:
-    letters = "NCDHW" if "D" in layout else "NCHW"
-    images = np.moveaxis(in_floats(layouts.unblocked(data, layout, letters)), 1, -1)
+def _grid_sample(data: np.ndarray, grid: np.ndarray, known: GridSampleAttrs) -> Any:
+    letters = "NCDHW" if "D" in known.layout else "NCHW"
+    images = np.moveaxis(in_floats(layouts.unblocked(data, known.layout, letters)), 1, -1)
     extents = images.shape[1:-1]
     # the grid is in order x, y; data in order y, x
     along = np.moveaxis(grid.astype(np.float64), 1, 0)[::-1]
     taps = [
-        _axis_taps(places, extent, method, padding_mode, align_corners)
+        _axis_taps(places, extent, known.method, known.padding_mode, known.align_corners)
         for places, extent in zip(along, extents, strict=True)
     ]
     batch = np.arange(len(images)).reshape(-1, *(1,) * len(extents))
@@ -194,7 +188,7 @@ def _grid_sample(
         where = tuple(positions[..., k] for (positions, _), k in zip(taps, chosen, strict=True))
         weight = np.prod([w[..., k] for (_, w), k in zip(taps, chosen, strict=True)], axis=0)
         total += images[(batch, *where)] * weight[..., None].astype(images.dtype)
-    return layouts.blocked(np.moveaxis(total, -1, 1).astype(data.dtype), letters, layout)
+    return layouts.blocked(np.moveaxis(total, -1, 1).astype(data.dtype), letters, known.layout)
 
 
 def _axis_taps_compute(
@@ -235,16 +229,10 @@ def _mirrored_compute(place: te.Expr, extent: te.Expr, align_corners: bool) -> t
 
 
 def _grid_sample_compute(
-    data: te.Tensor,
-    grid: te.Tensor,
-    out: te.Spec,
-    method: str,
-    layout: str,
-    padding_mode: str,
-    align_corners: bool,
+    data: te.Tensor, grid: te.Tensor, out: te.Spec, known: GridSampleAttrs
 ) -> te.Tensor:
     """The taps of each axis are computed once for all channels."""
-    images, spatial = view(data, layout), layouts.spatial_axes(layout)
+    images, spatial = view(data, known.layout), layouts.spatial_axes(known.layout)
     dtype = wide(data.dtype)
 
     def table(axis: int, letter: str) -> tuple[te.Tensor, ...]:
@@ -255,9 +243,9 @@ def _grid_sample_compute(
             taps = _axis_taps_compute(
                 real(grid[(n, te.index(number), *place)]),
                 images.extent(letter),
-                method,
-                padding_mode,
-                align_corners,
+                known.method,
+                known.padding_mode,
+                known.align_corners,
             )
             return (*(at for at, _ in taps), *(te.cast(weight, dtype) for _, weight in taps))
 
@@ -289,8 +277,8 @@ grid_sample = define(
     ],
     attrs=GridSampleAttrs,
     relation=_grid_sample_type,
-    reference=_grid_sample,
-    compute=_grid_sample_compute,
+    reference=with_attrs(GridSampleAttrs, _grid_sample),
+    compute=with_attrs(GridSampleAttrs, _grid_sample_compute),
     fusion=FusionKind.INJECTIVE,
     samples=[
         *(

@@ -15,6 +15,7 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layout_rules
 from relay.op.building.elements import Body, Indices, Shape, folded, size, without
 from relay.op.building.helper import helper
@@ -110,16 +111,10 @@ def _affine(
 
 
 def _layer_norm(
-    data: np.ndarray,
-    gamma: np.ndarray,
-    beta: np.ndarray,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, known: LayerNormAttrs
 ) -> Any:
-    normal = _standardized(data, (axis % data.ndim,), epsilon)
-    return _affine(normal, gamma, beta, axis, center, scale)
+    normal = _standardized(data, (known.axis % data.ndim,), known.epsilon)
+    return _affine(normal, gamma, beta, known.axis, known.center, known.scale)
 
 
 def _instance_norm(
@@ -136,20 +131,15 @@ def _instance_norm(
 
 
 def _group_norm(
-    data: np.ndarray,
-    gamma: np.ndarray,
-    beta: np.ndarray,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, known: GroupNormAttrs
 ) -> Any:
-    front = np.moveaxis(data, axis, 1)
+    front = np.moveaxis(data, known.axis, 1)
     batch, channels, *rest = front.shape
-    groups = front.reshape(batch, num_groups, channels // num_groups, *rest)
-    normal = _standardized(groups, tuple(range(2, groups.ndim)), epsilon).reshape(front.shape)
-    return _affine(np.moveaxis(normal, 1, axis), gamma, beta, axis, center, scale)
+    groups = front.reshape(batch, known.num_groups, channels // known.num_groups, *rest)
+    normal = _standardized(groups, tuple(range(2, groups.ndim)), known.epsilon).reshape(front.shape)
+    return _affine(
+        np.moveaxis(normal, 1, known.axis), gamma, beta, known.axis, known.center, known.scale
+    )
 
 
 # --- in tensor expressions ---------------------------------------------------------------------
@@ -265,7 +255,7 @@ layer_norm = define(
     arguments=[("data", "the input"), *_SCALE_AND_OFFSET],
     attrs=LayerNormAttrs,
     relation=_layer_norm_type,
-    reference=rounded_once(_layer_norm),
+    reference=rounded_once(with_attrs(LayerNormAttrs, _layer_norm)),
     compute=_along_axes(lambda axis, rank: (axis,)),
     fusion=FusionKind.OPAQUE,
     row_reductions=2,
@@ -307,7 +297,7 @@ group_norm = define(
     arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
     attrs=GroupNormAttrs,
     relation=_group_norm_type,
-    reference=rounded_once(_group_norm),
+    reference=rounded_once(with_attrs(GroupNormAttrs, _group_norm)),
     compute=_group_norm_compute,
     fusion=FusionKind.OPAQUE,
     layout=layout_rules.along_axis(batch_first=True),

@@ -14,6 +14,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.numerics import sliding_windows
 from relay.op.loop_nest import lines, spread
 from relay.op.opdef import FusionKind, define, sample
@@ -227,65 +228,48 @@ def _stft_type(site: Site) -> Type | None:
     return TensorType((*batch, frequencies, count, 2), data.dtype)
 
 
-def _stft(
-    data: np.ndarray,
-    window: np.ndarray,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-) -> Any:
-    hop, length = _lengths(n_fft, hop_length, win_length)
-    if data.shape[-1] < n_fft:
+def _stft(data: np.ndarray, window: np.ndarray, known: StftAttrs) -> Any:
+    hop, length = _lengths(known.n_fft, known.hop_length, known.win_length)
+    if data.shape[-1] < known.n_fft:
         raise EvaluationError.of(
             "the signal is shorter than a transform",
-            expected=f"{n_fft} samples or more",
+            expected=f"{known.n_fft} samples or more",
             found=str(data.shape[-1]),
         )
-    weights = np.zeros(n_fft)
-    start = (n_fft - length) // 2
+    weights = np.zeros(known.n_fft)
+    start = (known.n_fft - length) // 2
     weights[start : start + length] = window
-    view = sliding_windows(data, (n_fft,), (-1,))[..., ::hop, :]
+    view = sliding_windows(data, (known.n_fft,), (-1,))[..., ::hop, :]
     frames = view.astype(np.float64) * weights
-    found = np.fft.rfft(frames) if onesided else np.fft.fft(frames)
-    if normalized:
-        found = found / np.sqrt(n_fft)
+    found = np.fft.rfft(frames) if known.onesided else np.fft.fft(frames)
+    if known.normalized:
+        found = found / np.sqrt(known.n_fft)
     parts = np.stack([found.real, found.imag], -1)
     return parts.swapaxes(-3, -2).astype(data.dtype)
 
 
-def _stft_loops(
-    data: te.Tensor,
-    window: te.Tensor,
-    n_fft: int,
-    hop_length: int,
-    win_length: int,
-    normalized: bool,
-    onesided: bool,
-    out: te.Spec,
-) -> te.Tensor:
-    hop, length = _lengths(n_fft, hop_length, win_length)
-    start = (n_fft - length) // 2
+def _stft_loops(data: te.Tensor, window: te.Tensor, out: te.Spec, known: StftAttrs) -> te.Tensor:
+    hop, length = _lengths(known.n_fft, known.hop_length, known.win_length)
+    start = (known.n_fft - length) // 2
     *batch, _, transforms, _ = out.shape
-    scale = 1 / math.sqrt(n_fft) if normalized else 1.0
+    scale = 1 / math.sqrt(known.n_fft) if known.normalized else 1.0
 
     def write(b: te.Builder, result: te.Buffer) -> None:
-        wide = _wide(data.dtype, te.index(n_fft))
-        transform = prepare_real(b, te.index(n_fft), wide)
+        wide = _wide(data.dtype, te.index(known.n_fft))
+        transform = prepare_real(b, te.index(known.n_fft), wide)
         with spread(b, (*batch, transforms)) as (*image, number):
 
             def load(n: te.Expr) -> te.Expr:
                 weight = te.cast(window[n - start], wide)
-                if length < n_fft:
+                if length < known.n_fft:
                     weight = te.select((n >= start) & (n < start + length), weight, 0.0)
                 return te.cast(data[*image, number * hop + n], wide) * weight
 
             def keep(k: te.Expr, found: Complex) -> None:
                 place(k, found)
-                if not onesided:
-                    with b.if_((k > 0) & (k * 2 < n_fft)):
-                        place(n_fft - k, (found[0], -found[1]))
+                if not known.onesided:
+                    with b.if_((k > 0) & (k * 2 < known.n_fft)):
+                        place(known.n_fft - k, (found[0], -found[1]))
 
             def place(k: te.Expr, found: Complex) -> None:
                 for part, value in enumerate(found):
@@ -330,8 +314,8 @@ STFT = define(
     ],
     attrs=StftAttrs,
     relation=_stft_type,
-    reference=_stft,
-    compute=_stft_loops,
+    reference=with_attrs(StftAttrs, _stft),
+    compute=with_attrs(StftAttrs, _stft_loops),
     fusion=FusionKind.OPAQUE,
     helper=stft,
     samples=[

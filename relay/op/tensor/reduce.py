@@ -17,6 +17,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layout_rules, numerics, scalars
 from relay.op.building.elements import Indices, folded, position, size, stretched
 from relay.op.building.numerics import limits, rounded_once
@@ -401,31 +402,18 @@ def _variance_type(site: Site) -> Type | None:
     return TensorType(_reduced_shape(site, data, site.attrs.keepdims), data.dtype)
 
 
-def _variance(
-    data: np.ndarray,
-    mean: np.ndarray,
-    axis: Sequence[int] | None,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
-) -> Any:
-    axes = _reduced(axis, exclude, data.ndim)
-    count = product(data.shape[a] for a in axes) - unbiased
+def _variance(data: np.ndarray, mean: np.ndarray, known: VarianceAttrs) -> Any:
+    axes = _reduced(known.axis, known.exclude, data.ndim)
+    count = product(data.shape[a] for a in axes) - known.unbiased
     squares = np.square(data - mean)
-    return squares.sum(axes, dtype=data.dtype, keepdims=keepdims) / data.dtype.type(count)
+    return squares.sum(axes, dtype=data.dtype, keepdims=known.keepdims) / data.dtype.type(count)
 
 
 def _variance_compute(
-    data: te.Tensor,
-    mean: te.Tensor,
-    out: te.Spec,
-    axis: Sequence[int] | None,
-    keepdims: bool,
-    exclude: bool,
-    unbiased: bool,
+    data: te.Tensor, mean: te.Tensor, out: te.Spec, known: VarianceAttrs
 ) -> te.Tensor:
-    gone = _reduced(axis, exclude, data.rank)
-    count = te.cast(size([data.shape[a] for a in gone]) - int(unbiased), wide(out.dtype))
+    gone = _reduced(known.axis, known.exclude, data.rank)
+    count = te.cast(size([data.shape[a] for a in gone]) - int(known.unbiased), wide(out.dtype))
 
     def square(indices: Indices) -> te.Expr:
         distance = widened(data[indices]) - widened(stretched(mean, indices, data.shape))
@@ -436,7 +424,7 @@ def _variance_compute(
         gone,
         square,
         lambda value, axes: te.cast(te.sum(value, axes) / count, out.dtype),
-        keepdims,
+        known.keepdims,
     )
 
 
@@ -459,8 +447,8 @@ VARIANCE = define(
     arguments=[("data", "the input"), ("mean", "its mean, with reduced axes of extent 1")],
     attrs=VarianceAttrs,
     relation=_variance_type,
-    reference=rounded_once(_variance),
-    compute=_variance_compute,
+    reference=rounded_once(with_attrs(VarianceAttrs, _variance)),
+    compute=with_attrs(VarianceAttrs, _variance_compute),
     fusion=FusionKind.COMM_REDUCE,
     sign=always(Sign.NOT_NEGATIVE),
     helper=variance,

@@ -12,6 +12,7 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import scalars
 from relay.op.building.elements import place
 from relay.op.building.helper import unpacked
@@ -59,48 +60,33 @@ def _multibox_prior_type(site: Site) -> Type | None:
     return TensorType((1, count, 4), data.dtype)
 
 
-def _multibox_prior(
-    data: np.ndarray,
-    sizes: Sequence[float],
-    ratios: Sequence[float],
-    steps: Sequence[float],
-    offsets: Sequence[float],
-    clip: bool,
-) -> np.ndarray:
+def _multibox_prior(data: np.ndarray, known: MultiBoxPriorAttrs) -> np.ndarray:
     height, width = data.shape[2:]
     centers = [
         (np.arange(extent) + offset) * (step if step > 0 else 1 / max(extent, 1))
-        for extent, step, offset in zip((height, width), steps, offsets, strict=True)
+        for extent, step, offset in zip((height, width), known.steps, known.offsets, strict=True)
     ]
     y, x = (c[..., None] for c in np.meshgrid(*centers, indexing="ij"))
-    roots = np.sqrt([1.0] * len(sizes) + list(ratios[1:]))
-    scales = np.array([*sizes, *[sizes[0]] * (len(ratios) - 1)])
+    roots = np.sqrt([1.0] * len(known.sizes) + list(known.ratios[1:]))
+    scales = np.array([*known.sizes, *[known.sizes[0]] * (len(known.ratios) - 1)])
     half_width = scales * roots * height / max(width, 1) / 2
     half_height = scales / roots / 2
     boxes = np.stack((x - half_width, y - half_height, x + half_width, y + half_height), -1)
-    result: np.ndarray = np.clip(boxes, 0, 1) if clip else boxes
+    result: np.ndarray = np.clip(boxes, 0, 1) if known.clip else boxes
     return result.reshape(1, -1, 4).astype(data.dtype)
 
 
-def _multibox_prior_elements(
-    data: te.Tensor,
-    sizes: Sequence[float],
-    ratios: Sequence[float],
-    steps: Sequence[float],
-    offsets: Sequence[float],
-    clip: bool,
-    out: te.Spec,
-) -> te.Tensor:
+def _multibox_prior_elements(data: te.Tensor, out: te.Spec, known: MultiBoxPriorAttrs) -> te.Tensor:
     height, width = data.shape[2:]
-    roots = [1.0] * len(sizes) + [math.sqrt(ratio) for ratio in ratios[1:]]
-    scales = [*sizes, *[sizes[0]] * (len(ratios) - 1)]
+    roots = [1.0] * len(known.sizes) + [math.sqrt(ratio) for ratio in known.ratios[1:]]
+    scales = [*known.sizes, *[known.sizes[0]] * (len(known.ratios) - 1)]
     pairs = list(zip(scales, roots, strict=True))
     aspect = te.cast(height, "float64") / te.cast(te.maximum(width, 1), "float64")
 
     def center(index: te.Expr, axis: int, extent: te.Expr) -> te.Expr:
-        moved = te.cast(index, "float64") + offsets[axis]
-        if steps[axis] > 0:
-            return moved * steps[axis]
+        moved = te.cast(index, "float64") + known.offsets[axis]
+        if known.steps[axis] > 0:
+            return moved * known.steps[axis]
         return moved / te.cast(te.maximum(extent, 1), "float64")
 
     def corner(_: te.Expr, number: te.Expr, side: te.Expr) -> te.Expr:
@@ -111,7 +97,7 @@ def _multibox_prior_elements(
         half = te.select(along_x, across, down)
         middle = te.select(along_x, center(x, 1, width), center(y, 0, height))
         found = te.select(side < 2, middle - half, middle + half)
-        if clip:
+        if known.clip:
             found = te.minimum(te.maximum(found, 0.0), 1.0)
         return te.cast(found, out.dtype)
 
@@ -125,8 +111,8 @@ multibox_prior = define(
     arguments=[("data", "the feature map, of which only the shape is used")],
     attrs=MultiBoxPriorAttrs,
     relation=_multibox_prior_type,
-    reference=_multibox_prior,
-    compute=_multibox_prior_elements,
+    reference=with_attrs(MultiBoxPriorAttrs, _multibox_prior),
+    compute=with_attrs(MultiBoxPriorAttrs, _multibox_prior_elements),
     fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 2, 4)),
@@ -179,30 +165,26 @@ def _decoded(
 
 
 def _multibox_transform_loc(
-    cls_prob: np.ndarray,
-    loc_pred: np.ndarray,
-    anchor: np.ndarray,
-    clip: bool,
-    threshold: float,
-    variances: Sequence[float],
-    keep_background: bool,
+    cls_prob: np.ndarray, loc_pred: np.ndarray, anchor: np.ndarray, known: MultiBoxTransformLocAttrs
 ) -> tuple[np.ndarray, ...]:
     batch, _, anchors = cls_prob.shape
     wide = widened(cls_prob)
-    first = 0 if keep_background else 1
+    first = 0 if known.keep_background else 1
     candidates = wide[:, first:]
     if candidates.shape[1]:
         classes, scores = candidates.argmax(1) + first, candidates.max(1)
     else:
         classes, scores = np.zeros((2, batch, anchors), wide.dtype)
-    boxes = _decoded(widened(loc_pred).reshape(batch, anchors, 4), widened(anchor), variances, clip)
-    good = scores >= wide.dtype.type(threshold)
+    boxes = _decoded(
+        widened(loc_pred).reshape(batch, anchors, 4), widened(anchor), known.variances, known.clip
+    )
+    good = scores >= wide.dtype.type(known.threshold)
     classes = np.where(good, classes, 0)
     rows = np.full((batch, anchors, 6), -1, cls_prob.dtype)
     counts = np.zeros(batch, np.int32)
     found = np.concatenate((classes[..., None] - first, scores[..., None], boxes), -1)
     for image in range(batch):
-        kept = np.flatnonzero(keep_background | (classes[image] > 0))
+        kept = np.flatnonzero(known.keep_background | (classes[image] > 0))
         rows[image, : len(kept)] = found[image, kept]
         counts[image] = len(kept)
     return rows, counts
@@ -278,7 +260,7 @@ MULTIBOX_TRANSFORM_LOC = define(
     ],
     attrs=MultiBoxTransformLocAttrs,
     relation=_multibox_transform_loc_type,
-    reference=_multibox_transform_loc,
+    reference=with_attrs(MultiBoxTransformLocAttrs, _multibox_transform_loc),
     compute=_multibox_transform_loc_loops,
     fusion=FusionKind.OPAQUE,
     samples=[

@@ -11,6 +11,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.helper import unpacked
 from relay.op.building.numerics import widened
 from relay.op.opdef import FusionKind, define, sample
@@ -169,13 +170,7 @@ def _non_max_suppression(
     indices: np.ndarray,
     max_output_size: np.ndarray,
     iou_threshold: np.ndarray,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
+    known: NonMaximumSuppressionAttrs,
 ) -> Any:
     batch, boxes, _ = data.shape
     rows = np.full(data.shape, -1, data.dtype)
@@ -183,23 +178,23 @@ def _non_max_suppression(
     counts = np.zeros((batch, 1), np.int32)
     for image, valid in enumerate(np.clip(valid_count, 0, boxes)):
         wide = widened(data[image, :valid])
-        order = by_score(wide[:, score_index])
-        if id_index >= 0:
-            order = order[wide[order, id_index] >= 0]
-        if top_k > 0:
-            order = order[:top_k]
+        order = by_score(wide[:, known.score_index])
+        if known.id_index >= 0:
+            order = order[wide[order, known.id_index] >= 0]
+        if known.top_k > 0:
+            order = order[: known.top_k]
         ranked = wide[order]
         kept = best_boxes(
-            corners(ranked[:, coord_start : coord_start + 4]),
+            corners(ranked[:, known.coord_start : known.coord_start + 4]),
             int(max_output_size),
             lambda overlaps: (overlaps >= iou_threshold) & (iou_threshold > 0),
-            None if force_suppress or id_index < 0 else ranked[:, id_index],
+            None if known.force_suppress or known.id_index < 0 else ranked[:, known.id_index],
         )
-        places = np.arange(len(kept)) if invalid_to_bottom else np.array(kept, np.int64)
+        places = np.arange(len(kept)) if known.invalid_to_bottom else np.array(kept, np.int64)
         rows[image, places] = data[image, order[kept]]
         found[image, : len(kept)] = indices[image, order[kept]]
         counts[image] = len(kept)
-    return (found, counts) if return_indices else rows
+    return (found, counts) if known.return_indices else rows
 
 
 def non_max_suppression(
@@ -270,7 +265,7 @@ NON_MAX_SUPPRESSION = define(
     ],
     attrs=NonMaximumSuppressionAttrs,
     relation=_non_max_suppression_type,
-    reference=_non_max_suppression,
+    reference=with_attrs(NonMaximumSuppressionAttrs, _non_max_suppression),
     compute=nms_loops.suppression,
     fusion=FusionKind.OPAQUE,
     helper=non_max_suppression,
@@ -469,32 +464,28 @@ def _regular_type(site: Site) -> Type | None:
 
 
 def _regular(
-    boxes: np.ndarray,
-    scores: np.ndarray,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
+    boxes: np.ndarray, scores: np.ndarray, known: RegularNMSAttrs
 ) -> tuple[np.ndarray, ...]:
     batch, _, width = scores.shape
     wide = widened(scores)
-    limit = wide.dtype.type(iou_threshold)
-    results = [np.zeros((batch, max_detections, *more), boxes.dtype) for more in ((4,), (), ())]
+    limit = wide.dtype.type(known.iou_threshold)
+    results = [
+        np.zeros((batch, known.max_detections, *more), boxes.dtype) for more in ((4,), (), ())
+    ]
     counts = np.zeros(batch, np.int32)
     for image, places in enumerate(corners(widened(boxes))):
         kept: list[tuple[int, int]] = []
-        for number in range(num_classes):
-            values = wide[image, :, number + width - num_classes]
+        for number in range(known.num_classes):
+            values = wide[image, :, number + width - known.num_classes]
             order = by_score(values)
-            order = order[values[order] >= wide.dtype.type(score_threshold)]
+            order = order[values[order] >= wide.dtype.type(known.score_threshold)]
             best = best_boxes(
-                places[order], max_detections_per_class, lambda overlaps: overlaps > limit
+                places[order], known.max_detections_per_class, lambda overlaps: overlaps > limit
             )
             kept += [(int(place), number) for place in order[best]]
         chosen, numbers = np.array(kept, np.int64).reshape(-1, 2).T
-        values = scores[image, chosen, numbers + width - num_classes]
-        ranked = by_score(widened(values))[:max_detections]
+        values = scores[image, chosen, numbers + width - known.num_classes]
+        ranked = by_score(widened(values))[: known.max_detections]
         for result, part in zip(
             results, (boxes[image, chosen], numbers.astype(boxes.dtype), values), strict=True
         ):
@@ -513,7 +504,7 @@ REGULAR_NON_MAX_SUPPRESSION = define(
     ],
     attrs=RegularNMSAttrs,
     relation=_regular_type,
-    reference=_regular,
+    reference=with_attrs(RegularNMSAttrs, _regular),
     compute=nms_loops.best_of_classes,
     fusion=FusionKind.OPAQUE,
     samples=[

@@ -12,6 +12,7 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import scalars
 from relay.op.building.elements import place, size
 from relay.op.building.numerics import rounded_once
@@ -89,44 +90,36 @@ def _moved(anchors: np.ndarray, deltas: np.ndarray) -> np.ndarray:
 
 
 def _proposal(
-    cls_prob: np.ndarray,
-    bbox_pred: np.ndarray,
-    im_info: np.ndarray,
-    scales: Sequence[float],
-    ratios: Sequence[float],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
+    cls_prob: np.ndarray, bbox_pred: np.ndarray, im_info: np.ndarray, known: ProposalAttrs
 ) -> Any:
-    base = _anchors(scales, ratios, feature_stride)
+    base = _anchors(known.scales, known.ratios, known.feature_stride)
     batch, _, height, width = cls_prob.shape
     y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
     # boxes in the order rows, columns, anchors
-    shifts = np.stack((x, y, x, y), -1)[:, :, None] * feature_stride
+    shifts = np.stack((x, y, x, y), -1)[:, :, None] * known.feature_stride
     anchors = (base + shifts).astype(cls_prob.dtype).reshape(-1, 4)
     scores = cls_prob[:, len(base) :].transpose(0, 2, 3, 1).reshape(batch, -1)
     deltas = bbox_pred.reshape(batch, len(base), 4, height, width).transpose(0, 3, 4, 1, 2)
     column, row = (np.repeat(place.reshape(-1), len(base)) for place in (x, y))
-    result = np.zeros((batch, rpn_post_nms_top_n, 5), cls_prob.dtype)
+    result = np.zeros((batch, known.rpn_post_nms_top_n, 5), cls_prob.dtype)
     for image, (tall, wide, scale) in enumerate(im_info):
         moves = deltas[image].reshape(-1, 4)
-        boxes = anchors + moves if iou_loss else _moved(anchors, moves)
+        boxes = anchors + moves if known.iou_loss else _moved(anchors, moves)
         edges = np.array((wide, tall, wide, tall)) - 1
         boxes = np.maximum(np.minimum(boxes, edges), boxes.dtype.type(0))
-        least = scale * rpn_min_size
+        least = scale * known.rpn_min_size
         small = ((boxes[:, 2:] - boxes[:, :2] + 1) < least).any(1)
         boxes = np.where(small[:, None], boxes + least / 2 * np.array((-1, -1, 1, 1)), boxes)
-        beyond = (row >= int(tall / feature_stride)) | (column >= int(wide / feature_stride))
+        beyond = (row >= int(tall / known.feature_stride)) | (
+            column >= int(wide / known.feature_stride)
+        )
         rating = np.where(small | beyond, -1, scores[image])
         order = by_score(rating)
-        if rpn_pre_nms_top_n > 0:
-            order = order[:rpn_pre_nms_top_n]
-        kept = best_boxes(boxes[order], -1, lambda overlaps: overlaps > threshold, pixel=1.0)
+        if known.rpn_pre_nms_top_n > 0:
+            order = order[: known.rpn_pre_nms_top_n]
+        kept = best_boxes(boxes[order], -1, lambda overlaps: overlaps > known.threshold, pixel=1.0)
         if kept:
-            places = order[np.resize(kept, rpn_post_nms_top_n)]
+            places = order[np.resize(kept, known.rpn_post_nms_top_n)]
             result[image, :, 0] = image
             result[image, :, 1:] = boxes[places]
     return result.reshape(-1, 5)
@@ -191,36 +184,29 @@ def _proposal_loops(
     cls_prob: te.Tensor,
     bbox_pred: te.Tensor,
     im_info: te.Tensor,
-    scales: Sequence[float],
-    ratios: Sequence[float],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
     out: te.Spec,
+    known: ProposalAttrs,
 ) -> te.Tensor:
-    base = _anchors(scales, ratios, feature_stride)
+    base = _anchors(known.scales, known.ratios, known.feature_stride)
     *sides, ratings = candidates = _candidates(
-        cls_prob, bbox_pred, im_info, base, feature_stride, rpn_min_size, iou_loss
+        cls_prob, bbox_pred, im_info, base, known.feature_stride, known.rpn_min_size, known.iou_loss
     )
     batch, count = ratings.shape
-    most = rpn_post_nms_top_n
+    most = known.rpn_post_nms_top_n
 
     def write(b: te.Builder, result: te.Buffer) -> None:
         with spread(b, (batch,)) as (image,):
             ranking = box_loops.by_score(
                 b, count, count, lambda _: te.const(True, "bool"), lambda box: ratings[image, box]
             )
-            few = rpn_pre_nms_top_n > 0
+            few = known.rpn_pre_nms_top_n > 0
             kept = box_loops.best_boxes(
                 b,
-                te.minimum(ranking.count, rpn_pre_nms_top_n) if few else ranking.count,
+                te.minimum(ranking.count, known.rpn_pre_nms_top_n) if few else ranking.count,
                 count,
                 te.index(most),
                 lambda rank: [side[image, ranking.at(rank)] for side in sides],
-                lambda shared: shared > threshold,
+                lambda shared: shared > known.threshold,
                 pixel=1.0,
             )
             with b.loop(most) as i:
@@ -250,8 +236,8 @@ proposal = define(
     ],
     attrs=ProposalAttrs,
     relation=_proposal_type,
-    reference=rounded_once(_proposal),
-    compute=_proposal_loops,
+    reference=rounded_once(with_attrs(ProposalAttrs, _proposal)),
+    compute=with_attrs(ProposalAttrs, _proposal_loops),
     fusion=FusionKind.OPAQUE,
     samples=[
         sample(
