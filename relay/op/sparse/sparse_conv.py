@@ -115,7 +115,10 @@ def _sparse_conv2d_loops(
 
     def write(b: te.Builder, result: te.Buffer) -> None:
         image = (extents["H"], extents["W"])
-        with spread(b, (extents["N"], indptr.shape[0] - 1, block)) as (n, row, part):
+        with (
+            b.if_((image[0] > 0) & (image[1] > 0)),  # there may be 2^31 images without elements
+            spread(b, (extents["N"], indptr.shape[0] - 1, block)) as (n, row, part),
+        ):
             sums = b.local(wide, image, "sums")
             with nest(b, image) as (y, x):
                 b.store(sums, (y, x), 0)

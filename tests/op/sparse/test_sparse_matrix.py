@@ -109,3 +109,16 @@ def test_what_has_no_type_is_refused_in_words(expr: Any, message: str) -> None:
     first = error.value.diagnostics[0]
     assert message in first.message
     assert first.expected and first.found
+
+
+def test_many_images_without_elements_take_no_time():
+    types = [((relay.Any(), relay.Any(), 2, 4), "float32"), ((3, 2, 2), "float32")]
+    types += [((3,), "int64"), ((4,), "int64")]
+    params = [
+        relay.var(f"x{i}", shape=shape, dtype=dtype) for i, (shape, dtype) in enumerate(types)
+    ]
+    call = relay.nn.sparse_conv2d(*params, layout="NHWC", kernel_size=(1, 1))
+    exe = relay.compile(relay.Function(params, call))
+    images = np.zeros((2**31, 0, 2, 4), "float32")
+    stored = np.zeros((3, 2, 2), "float32"), np.zeros(3, "int64"), np.array([0, 1, 2, 3])
+    assert exe(images, *stored).shape == (2**31, 0, 2, 6)
