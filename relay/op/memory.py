@@ -22,7 +22,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Tuple, TupleGetItem, const
 from relay.nd import Device, NDArray, Storage
 from relay.op.annotation import device_name, require_cpu
-from relay.op.opdef import DType, FusionKind, define
+from relay.op.opdef import DType, define
 from relay.op.site import INTEGER, Site
 from relay.tree import Steps
 
@@ -94,7 +94,6 @@ ALLOC_STORAGE = define(
     attrs=AllocStorageAttrs,
     relation=_alloc_storage_type,
     reference=_alloc_storage,
-    fusion=FusionKind.OPAQUE,
     helper=alloc_storage,
     stateful=True,
     on_values=True,
@@ -188,7 +187,6 @@ ALLOC_TENSOR = define(
     relation=_alloc_tensor_type,
     reference=_alloc_tensor,
     runtime_shape=lambda storage, offset, shape, **_: tuple(shape),
-    fusion=FusionKind.OPAQUE,
     helper=alloc_tensor,
     on_values=True,
 )
@@ -211,7 +209,6 @@ kill = define(
     arguments=[("to_free", "anything")],
     relation=_kill_type,
     reference=_kill,
-    fusion=FusionKind.OPAQUE,
     stateful=True,
     on_values=True,
 )

@@ -17,7 +17,7 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import UNIT, FuncType, IncompleteType, Occurs, TensorType, TupleType, Type
 from relay.nd import NDArray, StoredTensor
 from relay.op.memory import flatten_tuple_type
-from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.opdef import DType, define, sample
 from relay.op.relations import size
 from relay.op.site import INTEGER, Site
 
@@ -49,7 +49,6 @@ SHAPE_OF = define(
     attrs=ShapeOfAttrs,
     relation=_shape_of_type,
     reference=lambda tensor, dtype: np.array(tensor.shape, dtypes.to_numpy(dtype or "int64")),
-    fusion=FusionKind.OPAQUE,
     helper=shape_of,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int32"}), sample((), dtype="bool")],
 )
@@ -109,7 +108,6 @@ RESHAPE_TENSOR = define(
     relation=_reshape_tensor_type,
     reference=lambda data, shape, newshape: data.reshape(_new_extents(data, shape, newshape)),
     runtime_shape=_new_extents,
-    fusion=FusionKind.OPAQUE,
     helper=reshape_tensor,
     samples=[
         sample((2, 3), np.array([3, 2]), newshape=(3, 2)),
@@ -162,7 +160,6 @@ call_lowered = define(
     attrs=CallLoweredAttrs,
     relation=_call_lowered_type,
     reference=_call_lowered,
-    fusion=FusionKind.OPAQUE,
     on_values=True,
 )
 
@@ -216,7 +213,6 @@ INVOKE_TVM_OP = define(
     ],
     relation=_invoke_type,
     reference=_invoke,
-    fusion=FusionKind.OPAQUE,
     helper=invoke_tvm_op,
     stateful=True,
     on_values=True,

@@ -263,7 +263,6 @@ contrib_conv2d_winograd_nnpack_weight_transform = define(
     relation=_nnpack_type,
     reference=_nnpack_transform,
     compute=_nnpack_compute,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 3, 3), convolution_algorithm=3),
         sample((1, 2, 3, 3), convolution_algorithm=6, out_dtype="float16"),

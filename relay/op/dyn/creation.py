@@ -29,7 +29,6 @@ def _constant(static: OpDef, value: int) -> OpDef:
     return define_dynamic(
         static,
         arguments=[_SHAPE],
-        values={"shape": "shape"},
         relation=_constant_type,
         compute=lambda shape, out, **_: filled(out, value),
         extents=extents.given(0),
@@ -56,7 +55,6 @@ def _full_type(site: Site) -> Type | None:
 full = define_dynamic(
     FULL,
     arguments=[("fill_value", "the value, a scalar"), _SHAPE],
-    values={"shape": "shape"},
     relation=_full_type,
     compute=lambda fill_value, shape, out, **_: filled(out, fill_value[()]),
     extents=extents.given(1),
@@ -85,7 +83,6 @@ def _one_hot_type(site: Site) -> Type | None:
 one_hot = define_dynamic(
     ONE_HOT,
     arguments=[*ONE_HOT.arguments, ("depth", "the extent of the new axis, an integer")],
-    values={"depth": "depth"},
     relation=_one_hot_type,
     compute=lambda indices, on, off, depth, out, axis, dtype: one_hot_compute(
         indices, on, off, out, axis
@@ -119,7 +116,6 @@ sparse_to_dense = define_dynamic(
         *SPARSE_TO_DENSE.arguments,
         ("output_shape", "the shape of the result, integers"),
     ],
-    values={"output_shape": "output_shape"},
     relation=_sparse_to_dense_type,
     compute=sparse_to_dense_loops,
     extents=extents.given(3),

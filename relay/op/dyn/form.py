@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, field, fields, make_dataclass
+from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from relay.immutable import frozen
@@ -55,19 +56,23 @@ def define_dynamic(
     static: OpDef,
     *,
     arguments: Sequence[tuple[str, str]],
-    values: Mapping[str, str],
     relation: Relation,
     samples: Sequence[Sample],
     compute: Compute | None = None,
     extents: Extents | None = None,
     fusion: FusionKind | None = None,
     accept: Callable[[Attrs | None], None] = lambda known: None,
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> OpDef:
-    """Define `dyn.<name>`; `values` maps arguments to the attributes they replace, `accept` refuses
-    values that contradict the relation. `compute` gets those arguments as tensors; `extents`
-    computes the shape of `out`."""
-    names = [name for name, _ in arguments]
-    form = StaticForm(static, {names.index(name): given for name, given in values.items()})
+    """Define `dyn.<name>`. Arguments replace the attributes of their names, which may be `renamed`;
+    `accept` refuses values that contradict the relation. `compute` gets those arguments as tensors;
+    `extents` computes the shape of `out`."""
+    assert static.attrs is not None
+    replaced = {name: renamed.get(name, name) for name, _ in arguments}
+    keys = static.attrs.keys()
+    values = {i: key for i, key in enumerate(replaced.values()) if key in keys}
+    dynamic = [name for name, key in replaced.items() if key in keys]
+    form = StaticForm(static, values)
 
     def result_type(args: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Type, Any, Any]:
         rest, known = form.split(args, attrs)
@@ -81,7 +86,7 @@ def define_dynamic(
 
     op = define(
         f"dyn.{static.name}",
-        doc=f"`{static.name}` with dynamic {_listed(list(values))}.",
+        doc=f"`{static.name}` with dynamic {_listed(dynamic)}.",
         arguments=arguments,
         attrs=_without(static, set(values.values())),
         relation=relation,

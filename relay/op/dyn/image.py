@@ -55,7 +55,6 @@ resize2d = define_dynamic(
         ("size", "the height and the width of the result, integers"),
         ("roi", "the region in mode tf_crop_and_resize, four fractions, or nothing"),
     ],
-    values={"size": "size", "roi": "roi"},
     relation=_resize2d_type,
     compute=_resize2d_compute,
     extents=extents.resized,

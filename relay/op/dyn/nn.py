@@ -51,7 +51,6 @@ pad = define_dynamic(
         ),
         ("pad_val", "the value in mode constant, a scalar"),
     ],
-    values={"pad_width": "pad_width"},
     relation=_pad_type,
     compute=_pad_compute,
     extents=extents.padded,
@@ -92,7 +91,6 @@ def _upsampling(static: OpDef, spatial: str, samples: list[Sample]) -> OpDef:
     return define_dynamic(
         static,
         arguments=[*static.arguments, *factors],
-        values={name: name for name, _ in factors},
         relation=_upsampling_type(spatial),
         compute=static.compute,
         extents=extents.scaled(spatial),

@@ -42,7 +42,6 @@ def _drawn(static: OpDef) -> OpDef:
     return define_dynamic(
         static,
         arguments=[*static.arguments, ("out_shape", "the shape of the result, integers")],
-        values={"out_shape": "out_shape"},
         relation=_draw_type,
         compute=lambda key, first, second, out_shape, out, **attrs: compute(
             key, first, second, out_shape=(), out=out, **attrs

@@ -62,7 +62,6 @@ strided_slice = define_dynamic(
         ("end", "its end, or its length in mode size, integers"),
         ("strides", "the distance between elements, integers"),
     ],
-    values={"begin": "begin", "end": "end", "strides": "strides"},
     relation=_strided_slice_type,
     compute=_strided_slice_compute,
     extents=extents.sliced,
@@ -91,7 +90,6 @@ topk = define_dynamic(
         ("data", "the input"),
         ("k", "the number of elements, an integer; less than 1 is all"),
     ],
-    values={"k": "k"},
     relation=_topk_type,
     compute=lambda data, k, axis, ret_type, is_ascend, dtype, out: ranked_first(
         data, axis, ret_type, is_ascend, out

@@ -49,7 +49,6 @@ def _require_one_axis_each(known: Any) -> None:
 reshape = define_dynamic(
     RESHAPE,
     arguments=[("data", "the input"), ("newshape", "the new extents, or codes 0, -1 and -3")],
-    values={"newshape": "newshape"},
     relation=_reshape_type,
     compute=reshaped,
     extents=extents.reshaped,
@@ -77,7 +76,7 @@ def _squeeze_type(site: Site) -> Type | None:
 squeeze = define_dynamic(
     SQUEEZE,
     arguments=[("data", "the input"), ("axes", "the axes of extent 1 to drop, integers")],
-    values={"axes": "axis"},
+    renamed={"axes": "axis"},
     relation=_squeeze_type,
     compute=reshaped,
     extents=extents.squeezed,
@@ -102,7 +101,6 @@ def _expand_dims_type(site: Site) -> Type | None:
 expand_dims = define_dynamic(
     EXPAND_DIMS,
     arguments=[("data", "the input"), ("axis", "the position of the new axes, an integer")],
-    values={"axis": "axis"},
     relation=_expand_dims_type,
     compute=reshaped,
     extents=extents.expanded,
@@ -131,7 +129,6 @@ def _broadcast_to_type(site: Site) -> Type | None:
 broadcast_to = define_dynamic(
     BROADCAST_TO,
     arguments=[("data", "the input"), ("shape", "the shape of the result, integers")],
-    values={"shape": "shape"},
     relation=_broadcast_to_type,
     compute=broadcast,
     extents=extents.broadcast,
@@ -154,7 +151,6 @@ def _tile_type(site: Site) -> Type | None:
 tile = define_dynamic(
     TILE,
     arguments=[("data", "the input"), ("reps", "repetitions along each axis, integers")],
-    values={"reps": "reps"},
     relation=_tile_type,
     compute=tiled,
     extents=extents.tiled,

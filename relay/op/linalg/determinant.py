@@ -9,7 +9,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.loop_nest import nest, spread
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, Site
 
 
@@ -82,7 +82,6 @@ determinant = define(
     relation=_determinant_type,
     reference=rounded_once(_determinant),
     compute=_determinant_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((3, 3)),
         sample((2, 2, 4, 4), dtype="float64"),

@@ -11,7 +11,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.loop_nest import nest, spread
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, Site
 
 
@@ -89,7 +89,6 @@ matrix_inverse = define(
     relation=_inverse_type,
     reference=rounded_once(_inverse),
     compute=_inverse_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(_SAMPLE.astype("float32")),
         sample(np.stack([_SAMPLE[::-1], _SAMPLE * 2])),

@@ -7,7 +7,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import define, sample
 from relay.op.site import Site
 
 
@@ -62,7 +62,6 @@ fifo_buffer = define(
     relation=_fifo_buffer_type,
     reference=_fifo_buffer,
     compute=_fifo_buffer_compute,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3), (5, 3)),
         sample((2, 4, 3), (2, 2, 3), axis=1, dtype="int8"),

@@ -51,7 +51,6 @@ cross_entropy = define(
     relation=_cross_entropy_type,
     reference=rounded_once(lambda x, y: _cross_entropy_with_logits(np.log(x), y)),
     compute=_entropy(lambda x: te.call("log", x)),
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3), (2, 3), low=0.1, high=1),
         sample((4, 1), (4, 1), low=0.1, high=1, dtype="float64"),
@@ -69,7 +68,6 @@ cross_entropy_with_logits = define(
     relation=_cross_entropy_type,
     reference=rounded_once(_cross_entropy_with_logits),
     compute=_entropy(lambda x: x),
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3), (2, 3)),
         sample((4, 1), (4, 1), dtype="float64"),

@@ -216,7 +216,6 @@ DROPOUT = define(
     relation=_dropout_type,
     reference=lambda data, rate: (data, np.ones_like(data)),
     compute=lambda data, out, rate: (copied(data, out[0]), filled(out[1], 1)),
-    fusion=FusionKind.OPAQUE,
     layout=layout_rules.same_form(results=2),
     precision=Precision.FOLLOW,
     helper=dropout,

@@ -23,7 +23,7 @@ from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
 from relay.op.facts import Precision
 from relay.op.nn.norm import BatchNormAttrs, along, with_channels
-from relay.op.opdef import Compute, FusionKind, define, sample
+from relay.op.opdef import Compute, define, sample
 from relay.op.relations import same_type_float
 from relay.op.site import FLOATING, Site
 
@@ -257,7 +257,6 @@ layer_norm = define(
     relation=_layer_norm_type,
     reference=rounded_once(with_attrs(LayerNormAttrs, _layer_norm)),
     compute=_along_axes(lambda axis, rank: (axis,)),
-    fusion=FusionKind.OPAQUE,
     row_reductions=2,
     layout=layout_rules.along_axis(),
     precision=Precision.FOLLOW,
@@ -279,7 +278,6 @@ instance_norm = define(
     relation=_instance_norm_type,
     reference=rounded_once(_instance_norm),
     compute=_along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
-    fusion=FusionKind.OPAQUE,
     layout=layout_rules.along_axis(batch_first=True),
     precision=Precision.FOLLOW,
     samples=[
@@ -299,7 +297,6 @@ group_norm = define(
     relation=_group_norm_type,
     reference=rounded_once(with_attrs(GroupNormAttrs, _group_norm)),
     compute=_group_norm_compute,
-    fusion=FusionKind.OPAQUE,
     layout=layout_rules.along_axis(batch_first=True),
     precision=Precision.FOLLOW,
     samples=[
@@ -365,7 +362,6 @@ l2_normalize = define(
     relation=_l2_normalize_type,
     reference=rounded_once(_l2_normalize),
     compute=_l2_normalize_compute,
-    fusion=FusionKind.OPAQUE,
     row_reductions=1,
     layout=layout_rules.l2_normalize,
     precision=Precision.FOLLOW,
@@ -464,7 +460,6 @@ LRN = define(
     relation=_lrn_type,
     reference=rounded_once(_lrn),
     compute=_lrn_compute,
-    fusion=FusionKind.OPAQUE,
     layout=layout_rules.along_axis(),
     precision=Precision.FOLLOW,
     samples=[

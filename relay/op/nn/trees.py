@@ -18,7 +18,7 @@ from relay import te
 from relay.ir.types import TensorType, Type
 from relay.op.building.scalars import widened
 from relay.op.loop_nest import spread
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Tensor, define, sample
 from relay.op.site import FLOATING, Site
 
 LESS, EQUAL, GREATER, NONE = 1, 2, 4, 8
@@ -141,7 +141,6 @@ tree_leaves = define(
     relation=_tree_leaves_type,
     reference=_tree_leaves,
     compute=_tree_leaves_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((4, 3), *_forest("float32")),
         sample((3, 3), *_forest("float64"), dtype="float64"),

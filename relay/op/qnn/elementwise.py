@@ -277,7 +277,6 @@ softmax = define(
     relation=_softmax_type,
     reference=_on_integers(real_softmax.reference),
     compute=_softmax_compute,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(Tensor((3, 5), "int8", -128, 128), *affine(0.1, 4), *affine(1 / 256, -128)),
         sample(Tensor((3, 5, 2), "uint8", 0, 256), *affine(0.3, 9), *affine(1 / 256, 0), axis=1),

@@ -21,7 +21,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Constant, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.loop_nest import spread
-from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
+from relay.op.opdef import DType, OpDef, Tensor, define, get, sample
 from relay.op.random import threefry
 from relay.op.site import FLOATING, Site
 from relay.op.tensor.sort_loops import lower_bound
@@ -81,7 +81,6 @@ THREEFRY_GENERATE = define(
     relation=_generate_type,
     reference=_generate,
     compute=lambda key, out_shape, out: threefry.take_loops(key, out[1].shape),
-    fusion=FusionKind.OPAQUE,
     repeatable=False,
     helper=threefry_generate,
     samples=[
@@ -111,7 +110,6 @@ THREEFRY_SPLIT = define(
     relation=_split_type,
     reference=threefry.split,
     compute=threefry.split_loops,
-    fusion=FusionKind.OPAQUE,
     repeatable=False,
     helper=threefry_split,
     samples=[
@@ -168,11 +166,7 @@ def shares(words: np.ndarray) -> np.ndarray:
 
 
 def _uniform(
-    key: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    out_shape: Sequence[int],
-    out_dtype: str | None,
+    key: np.ndarray, low: np.ndarray, high: np.ndarray, out_shape: Sequence[int], **_: Any
 ) -> tuple[Any, ...]:
     following, words = threefry.take(key, prod(out_shape))
     drawn = low + shares(words) * (high.astype(np.float64) - low)
@@ -180,11 +174,7 @@ def _uniform(
 
 
 def _normal(
-    key: np.ndarray,
-    mean: np.ndarray,
-    scale: np.ndarray,
-    out_shape: Sequence[int],
-    out_dtype: str | None,
+    key: np.ndarray, mean: np.ndarray, scale: np.ndarray, out_shape: Sequence[int], **_: Any
 ) -> tuple[Any, ...]:
     """Box-Muller transform: a radius and an angle for each number."""
     following, words = threefry.take(key, 2 * prod(out_shape))
@@ -203,16 +193,11 @@ def _share(word: te.Expr) -> te.Expr:
 
 
 def _uniform_elements(
-    key: te.Tensor,
-    low: te.Tensor,
-    high: te.Tensor,
-    out_shape: Sequence[int],
-    out_dtype: str | None,
-    out: Specs,
+    key: te.Tensor, *bounds: te.Tensor, out: Specs, **_: Any
 ) -> tuple[te.Tensor, ...]:
     wanted = out[1]
     following, words = threefry.take_loops(key, wanted.shape)
-    first, last = (te.cast(bound[()], "float64") for bound in (low, high))
+    first, last = (te.cast(bound[()], "float64") for bound in bounds)
 
     def drawn(*i: te.Expr) -> te.Expr:
         return te.cast(first + _share(words[i]) * (last - first), wanted.dtype)
@@ -221,16 +206,11 @@ def _uniform_elements(
 
 
 def _normal_elements(
-    key: te.Tensor,
-    mean: te.Tensor,
-    scale: te.Tensor,
-    out_shape: Sequence[int],
-    out_dtype: str | None,
-    out: Specs,
+    key: te.Tensor, *parameters: te.Tensor, out: Specs, **_: Any
 ) -> tuple[te.Tensor, ...]:
     wanted = out[1]
     following, words = threefry.take_loops(key, (*wanted.shape, te.index(2)))
-    middle, deviation = (te.cast(value[()], "float64") for value in (mean, scale))
+    middle, deviation = (te.cast(value[()], "float64") for value in parameters)
 
     def drawn(*i: te.Expr) -> te.Expr:
         length = te.call("sqrt", te.call("log", 1.0 - _share(words[*i, 0])) * -2.0)
@@ -265,7 +245,6 @@ def _define(
         relation=_draw_type,
         reference=reference,
         compute=compute,
-        fusion=FusionKind.OPAQUE,
         repeatable=False,
         helper=build,
         samples=[
@@ -395,7 +374,6 @@ MULTINOMIAL = define(
     relation=_multinomial_type,
     reference=_multinomial,
     compute=_multinomial_loops,
-    fusion=FusionKind.OPAQUE,
     repeatable=False,
     helper=multinomial,
     samples=[

@@ -17,7 +17,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.numerics import sliding_windows
 from relay.op.loop_nest import lines, spread
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import define, sample
 from relay.op.signal.fourier_loops import Complex, prepare, prepare_real
 from relay.op.site import FLOATING, Site
 from relay.op.tensor.convert import cast_like
@@ -98,7 +98,6 @@ DFT = define(
     relation=_dft_type,
     reference=_dft,
     compute=_dft_loops,
-    fusion=FusionKind.OPAQUE,
     helper=dft,
     samples=[
         sample((2, 5), (2, 5)),
@@ -162,7 +161,6 @@ RFFT = define(
     relation=_rfft_type,
     reference=_rfft,
     compute=_rfft_loops,
-    fusion=FusionKind.OPAQUE,
     helper=rfft,
     samples=[
         sample((2, 10)),
@@ -316,7 +314,6 @@ STFT = define(
     relation=_stft_type,
     reference=with_attrs(StftAttrs, _stft),
     compute=with_attrs(StftAttrs, _stft_loops),
-    fusion=FusionKind.OPAQUE,
     helper=stft,
     samples=[
         sample((12,), (4,), n_fft=4),

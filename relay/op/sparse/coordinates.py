@@ -143,7 +143,6 @@ SPARSE_TO_DENSE = define(
     relation=_sparse_to_dense_type,
     reference=_sparse_to_dense,
     compute=sparse_to_dense_loops,
-    fusion=FusionKind.OPAQUE,
     helper=sparse_to_dense,
     samples=[
         sample(Tensor((3, 2), "int32", 0, 3), (3,), (), output_shape=(3, 4)),
@@ -307,7 +306,6 @@ SPARSE_FILL_EMPTY_ROWS = define(
     compute=_filled_rows_loops,
     capacity=_filled_rows_capacity,
     runtime_shape=_sparse_fill_empty_rows_shape,
-    fusion=FusionKind.OPAQUE,
     helper=sparse_fill_empty_rows,
     samples=[
         sample(

@@ -318,7 +318,6 @@ SPARSE_ADD = define(
         lambda dense, data, indices, indptr: dense + to_dense(data, indices, indptr, dense.shape[1])
     ),
     compute=_sparse_add_loops,
-    fusion=FusionKind.OPAQUE,
     helper=sparse_add,
     samples=[
         sample((4, 5), (5,), *_CSR),

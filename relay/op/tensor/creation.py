@@ -291,7 +291,6 @@ ARANGE = define(
     reference=_arange,
     compute=_arange_compute,
     extents=_arange_extents,
-    fusion=FusionKind.OPAQUE,
     runtime_shape=_arange_shape,
     helper=arange,
     samples=[

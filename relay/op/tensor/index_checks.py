@@ -25,7 +25,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.elements import Indices, size
 from relay.op.facts import Precision
 from relay.op.loop_nest import spread
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Tensor, define, sample
 from relay.op.site import INTEGER, Site
 from relay.op.tensor import binary
 
@@ -155,7 +155,6 @@ check_indices = define(
     relation=_check_type,
     reference=_check,
     compute=_check_loops,
-    fusion=FusionKind.OPAQUE,
     precision=Precision.FOLLOW,
     samples=[
         sample(Tensor((2, 5), "int64", 0, 4), (4, 3)),

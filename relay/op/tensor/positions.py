@@ -48,7 +48,6 @@ argwhere = define(
     arguments=[("condition", "the input")],
     relation=_argwhere_type,
     reference=lambda condition: np.argwhere(widened(condition)).astype(np.int32),
-    fusion=FusionKind.OPAQUE,
     compute=_argwhere_loops,
     capacity=lambda condition: ((size(condition.shape), te.index(condition.rank)),),
     runtime_shape=lambda condition: (np.count_nonzero(widened(condition)), condition.ndim),
@@ -171,7 +170,6 @@ invert_permutation = define(
     relation=_invert_permutation_type,
     reference=_invert_permutation,
     compute=_invert_permutation_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(np.array([3, 4, 0, 2, 1], "int64")),
         sample(np.array([1, 0, 2], "uint8")),

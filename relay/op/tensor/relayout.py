@@ -251,7 +251,6 @@ meta_schedule_layout_transform = define(
     relation=_index_map_type,
     reference=_mapped,
     compute=_mapped_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((8, 3), index_map="i, j -> i // 4, j, i % 4"),
         sample((2, 3, 4), index_map="(n, h, w) -> (n * 3 + h, w)", dtype="int8"),

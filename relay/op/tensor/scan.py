@@ -16,7 +16,7 @@ from relay.op.building.elements import position
 from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import Function, wide
 from relay.op.loop_nest import nest, spread
-from relay.op.opdef import Compute, DType, FusionKind, OpDef, define, sample
+from relay.op.opdef import Compute, DType, OpDef, define, sample
 from relay.op.relations import size
 from relay.op.site import NUMERIC, Site
 
@@ -155,7 +155,6 @@ def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) 
         relation=_scan_type,
         reference=_scan(step),
         compute=_scan_loops(scalar, step.identity),
-        fusion=FusionKind.OPAQUE,
         helper=helper,
         samples=[
             sample((2, 3), axis=1),

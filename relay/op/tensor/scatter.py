@@ -21,7 +21,7 @@ from relay.op.building import scalars
 from relay.op.building.elements import Indices
 from relay.op.building.numerics import divide, in_64_bits, rounded_once
 from relay.op.loop_nest import nest, spread
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Tensor, define, sample
 from relay.op.site import INTEGER, Site
 
 _COMBINE: dict[str, np.ufunc] = {
@@ -234,7 +234,6 @@ scatter_elements = define(
     relation=_scatter_elements_type,
     reference=rounded_once(_scatter_elements),
     compute=_scatter_elements_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((4, 3), Tensor((2, 3), "int32", 0, 4), (2, 3)),
         sample((4, 3), Tensor((2, 5), "int64", -3, 3), (2, 5), axis=1, reduction="add"),
@@ -325,7 +324,6 @@ scatter_nd = define(
     relation=_scatter_nd_type,
     reference=rounded_once(_scatter_nd),
     compute=_scatter_nd_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((4, 3), Tensor((2, 5), "int32", 0, 3), (5,)),
         sample((4, 3), Tensor((1, 6), "int64", -5, 5), (6, 3), mode="add", dtype="int8"),

@@ -16,7 +16,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.elements import place, size
 from relay.op.building.numerics import widened
 from relay.op.loop_nest import nest, spread
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Tensor, define, sample
 from relay.op.site import Site
 from relay.op.tensor.sort_loops import lower_bound, sort_key, sort_positions
 
@@ -90,7 +90,6 @@ searchsorted = define(
     relation=_searchsorted_type,
     reference=_searchsorted,
     compute=_searchsorted_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(np.array([-1.0, 0.0, 0.5, 1.5], "float32"), (2, 3)),
         sample(np.array([1, 3, 3, 3, 5], "int32"), np.array([0, 3, 4, 9], "int32"), right=True),
@@ -280,7 +279,6 @@ UNIQUE = define(
     relation=_unique_type,
     reference=_unique,
     compute=_unique_loops,
-    fusion=FusionKind.OPAQUE,
     helper=unique,
     samples=[
         sample((9,), dtype="int32"),

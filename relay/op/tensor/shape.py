@@ -185,7 +185,6 @@ SHAPE_OF = define(
     relation=_shape_of_type,
     reference=lambda data, dtype: np.array(data.shape, dtypes.to_numpy(dtype or "int32")),
     compute=_shape_of_compute,
-    fusion=FusionKind.OPAQUE,
     precision=Precision.FOLLOW,
     helper=shape_of,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],

@@ -491,7 +491,6 @@ sliding_window = define(
     relation=_sliding_window_type,
     reference=_sliding_window,
     compute=_sliding_window_compute,
-    fusion=FusionKind.OPAQUE,
     traits=Trait.MOVES,
     samples=[
         sample((2, 5, 6), axis=1, window_shape=(3, 2), strides=(1, 3)),

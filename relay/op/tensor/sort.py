@@ -18,7 +18,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.numerics import widened
 from relay.op.known import is_known
 from relay.op.loop_nest import lines
-from relay.op.opdef import DType, FusionKind, define, get, sample
+from relay.op.opdef import DType, define, get, sample
 from relay.op.site import NUMERIC, Site
 from relay.op.tensor.sort_loops import first_positions, sort_key, sort_positions
 
@@ -122,7 +122,6 @@ SORT = define(
         data, _order(data, axis, is_ascend), axis
     ),
     compute=lambda data, axis, is_ascend, dtype, out: _ranked(data, axis, is_ascend, out, None)[0],
-    fusion=FusionKind.OPAQUE,
     helper=sort,
     samples=[
         sample((2, 5)),
@@ -160,7 +159,6 @@ ARGSORT = define(
         dtypes.to_numpy(dtype or "int32")
     ),
     compute=lambda data, axis, is_ascend, dtype, out: _ranked(data, axis, is_ascend, None, out)[0],
-    fusion=FusionKind.OPAQUE,
     helper=argsort,
     samples=[
         sample((2, 5)),
@@ -274,7 +272,6 @@ TOPK = define(
     compute=lambda data, k, axis, ret_type, is_ascend, dtype, out: ranked_first(
         data, axis, ret_type, is_ascend, out
     ),
-    fusion=FusionKind.OPAQUE,
     helper=topk,
     samples=[
         sample((2, 5), k=3),

@@ -18,7 +18,7 @@ from relay.op.building.elements import place
 from relay.op.building.helper import unpacked
 from relay.op.building.numerics import widened
 from relay.op.loop_nest import spread
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Tensor, define, sample
 from relay.op.site import FLOATING, Site
 from relay.op.vision import box_loops
 
@@ -113,7 +113,6 @@ multibox_prior = define(
     relation=_multibox_prior_type,
     reference=with_attrs(MultiBoxPriorAttrs, _multibox_prior),
     compute=with_attrs(MultiBoxPriorAttrs, _multibox_prior_elements),
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample((2, 3, 2, 4)),
         sample((1, 1, 3, 2), sizes=(0.5, 0.2), ratios=(1.0, 2.0, 0.5), clip=True, dtype="float64"),
@@ -262,7 +261,6 @@ MULTIBOX_TRANSFORM_LOC = define(
     relation=_multibox_transform_loc_type,
     reference=with_attrs(MultiBoxTransformLocAttrs, _multibox_transform_loc),
     compute=_multibox_transform_loc_loops,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(Tensor((2, 3, 4), low=0, high=1), (2, 16), Tensor((1, 4, 4), low=0, high=1), low=-1),
         sample(

@@ -14,7 +14,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.helper import unpacked
 from relay.op.building.numerics import widened
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, INTEGER, Site
 from relay.op.vision import nms_loops
 from relay.op.vision.boxes import best_boxes, by_score, corners
@@ -106,7 +106,6 @@ GET_VALID_COUNTS = define(
     relation=_get_valid_counts_type,
     reference=_get_valid_counts,
     compute=nms_loops.valid_counts,
-    fusion=FusionKind.OPAQUE,
     helper=get_valid_counts,
     samples=[
         sample((2, 5, 6), np.array(0.5, "float32"), low=-0.5),
@@ -267,7 +266,6 @@ NON_MAX_SUPPRESSION = define(
     relation=_non_max_suppression_type,
     reference=with_attrs(NonMaximumSuppressionAttrs, _non_max_suppression),
     compute=nms_loops.suppression,
-    fusion=FusionKind.OPAQUE,
     helper=non_max_suppression,
     samples=[
         sample(_BATCH, _COUNTS, _INDICES, *_limits(-1, 0.2)),
@@ -405,7 +403,6 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
     relation=_all_class_type,
     reference=_all_class,
     compute=nms_loops.all_classes,
-    fusion=FusionKind.OPAQUE,
     helper=all_class_non_max_suppression,
     samples=[
         sample((2, 6, 4), (2, 3, 6), *_limits(-1, 0.1, 0)),
@@ -506,7 +503,6 @@ REGULAR_NON_MAX_SUPPRESSION = define(
     relation=_regular_type,
     reference=with_attrs(RegularNMSAttrs, _regular),
     compute=nms_loops.best_of_classes,
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(
             (2, 6, 4),

@@ -17,7 +17,7 @@ from relay.op.building import scalars
 from relay.op.building.elements import place, size
 from relay.op.building.numerics import rounded_once
 from relay.op.loop_nest import spread
-from relay.op.opdef import FusionKind, Tensor, define, sample
+from relay.op.opdef import Tensor, define, sample
 from relay.op.site import FLOATING, Site
 from relay.op.vision import box_loops
 from relay.op.vision.boxes import best_boxes, by_score
@@ -238,7 +238,6 @@ proposal = define(
     relation=_proposal_type,
     reference=rounded_once(with_attrs(ProposalAttrs, _proposal)),
     compute=with_attrs(ProposalAttrs, _proposal_loops),
-    fusion=FusionKind.OPAQUE,
     samples=[
         sample(
             Tensor((2, 4, 3, 4), low=0, high=1),
