@@ -24,7 +24,7 @@ from relay.transform.simplify.rule_window import Window
 
 @frozen
 class FastMath(FunctionPass):
-    """Puts approximations in the place of exact functions."""
+    """Replaces functions by their approximations."""
 
     opt_level = 4
     required = TYPED

@@ -10,8 +10,8 @@ The result of an operator without `out_dtype` has the type of its arguments:
 recast(f, "float16", "float16", ops=["add"]):
 add(%x, %y)  ->  cast(add(cast(%x, "float16"), cast(%y, "float16")), "float32")
 
-It converts and does not scale, so the result only shows how fast a network would be with those
-types; `ToMixedPrecision` and quantization preserve values.
+It converts without scales, so the result is for measuring speed only; `ToMixedPrecision` and
+quantization preserve values.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ def recast(
     ops: Sequence[str | Op] | None = None,
     skip_layers: Iterable[int] | None = None,
 ) -> Expr | IRModule:
-    """`expr` with the calls of `ops` (`nn.conv2d` unless told otherwise) at other element types;
-    of a module, its `main`.
+    """`expr` with the calls of `ops` (default: `nn.conv2d`) in other element types; of a module,
+    its `main`.
 
-    Arguments are converted to `dtype`, the operator gives `out_dtype`, and that is converted back.
-    Integers beside floats are places or sizes, and stay what they are.
-    `skip_layers` are left alone: numbers of such calls in the order of evaluation, from 0, or from
-    the end when they are negative.
+    Arguments are converted to `dtype`; the operator returns `out_dtype`, which is converted back.
+    Integer arguments beside floats are indices or sizes, and stay. `skip_layers` are the indices of
+    calls to leave alone, in evaluation order; negative ones count from the end.
     """
     if isinstance(expr, IRModule):
         after = recast(expr["main"], dtype, out_dtype, ops, skip_layers)
@@ -79,7 +78,7 @@ def recast(
         attrs: Any = after.attrs
         if attrs is not None and "out_dtype" in attrs:
             attrs = dataclasses.replace(attrs, out_dtype=wide)
-        # what it gives then is seen without the program around it
+        # the new result type, inferred for the call alone
         alone = infer_expr(Call(after.op, tuple(Var("x", ty) for ty in types), attrs))
         call = tree.replace(after, args=tuple(args), attrs=attrs)
         return _converted(call, alone.checked_type, before.checked_type)
@@ -91,14 +90,14 @@ def recast(
 
 
 def _has_floats(call: Call) -> bool:
-    """Whether the data of a call, its first tensor, has floats."""
+    """Whether the first tensor among the arguments has floats."""
     ty = call.args[0].checked_type if call.args else None
     first = ty.fields[0] if isinstance(ty, TupleType) and ty.fields else ty
     return isinstance(first, TensorType) and dtypes.is_float(first.dtype)
 
 
 def _with_elements(ty: Type, dtype: Callable[[TensorType], str]) -> Type:
-    """The type of a tensor, or of several, with other elements."""
+    """The type of a tensor or a tuple of tensors with other element types."""
     if isinstance(ty, TensorType):
         return TensorType(ty.shape, dtype(ty))
     if isinstance(ty, TupleType) and all(isinstance(field, TensorType) for field in ty.fields):
@@ -109,7 +108,7 @@ def _with_elements(ty: Type, dtype: Callable[[TensorType], str]) -> Type:
 
 
 def _converted(e: Expr, now: Type, wanted: Type) -> Expr:
-    """A tensor, or several, with the elements of the type that is wanted."""
+    """A tensor or a tuple of tensors, converted to the element types of `wanted`."""
     if isinstance(now, TensorType) and isinstance(wanted, TensorType):
         return e if now.dtype == wanted.dtype else cast(e, dtype=wanted.dtype)
     if not isinstance(now, TupleType) or not isinstance(wanted, TupleType):
