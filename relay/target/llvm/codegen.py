@@ -1,8 +1,8 @@
-"""Loops become LLVM IR, as text.
+"""Generates LLVM IR for the loops of a kernel.
 
-One exported function per kernel, `i32 name(ptr context, ptr args)`, which unpacks its arguments and
-calls the body. The files below it: `function.py` (statements), `expressions.py` (values and reads),
-`instructions.py` (operations), `writer.py` (the text itself).
+A kernel is one exported function, `i32 name(ptr context, ptr args)`, which loads its arguments and
+calls the body: `function.py` (statements), `expressions.py` (values and reads), `instructions.py`
+(operations), `writer.py` (text).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from relay.target.llvm.function import PER_WORKER, SHARED, Function
 from relay.target.llvm.target import LLVMTarget
 from relay.target.llvm.writer import ALIGNMENT, KernelContext, Value
 from relay.te.expr import Const, Expr, Var, variables
-from relay.te.loops import Statement, Store
+from relay.te.loops import Store
 from relay.te.lower import LoweredLoops
 from relay.te.work import without_idle_loops
 
@@ -32,11 +32,12 @@ def generate(
     may_alias: bool = False,
     sizes: Sequence[Var] = (),
 ) -> KernelCode:
-    """The code of one kernel. With `may_alias`, outputs may lie where inputs do."""
+    """The code of one kernel. With `may_alias`, outputs may overlap inputs."""
     kernel = KernelContext(name, target, checked, may_alias, has_sizes=bool(sizes))
     variants = ["body"]
-    # (checked code goes element by element)
-    if not checked and any(map(_is_streaming, tree.postorder(loops.body))):
+    # (checked code is not vectorized)
+    stores = [part for part in tree.postorder(loops.body) if isinstance(part, Store)]
+    if not checked and any(store.streaming for store in stores):
         variants.append("streaming")
     statement = without_idle_loops(loops.body) if sizes else loops.body
     for variant in variants:
@@ -64,7 +65,7 @@ def generate(
 
 @frozen
 class _Arguments:
-    """How many slots there are: tensors, sizes, and whether one is for the workspace."""
+    """The numbers of tensors and sizes, and whether there is a workspace."""
 
     tensors: int
     sizes: int
@@ -72,13 +73,13 @@ class _Arguments:
 
 
 def _amounts(kernel: KernelContext, sizes: Sequence[Var], memory: Sequence[Expr]) -> list[str]:
-    """Functions of the sizes: how many bytes all workers share, and how many each has."""
+    """Functions that compute workspace bytes from the sizes: shared, and per worker."""
     if not sizes:
         return []
     made = []
     for what, most in zip(("shared", "per_worker"), memory, strict=True):
         function = Function(kernel, f"{kernel.name}.{what}")
-        function.saturates = True  # memory that nobody has is refused by whoever gives it
+        function.saturates = True  # the allocation then fails
         parameters = _sizes(function, sizes)
         value = function.integer(function.simplify(most))
         function.line(f"ret {value}")
@@ -87,7 +88,7 @@ def _amounts(kernel: KernelContext, sizes: Sequence[Var], memory: Sequence[Expr]
 
 
 def _workspace(kernel: KernelContext, takes: _Arguments) -> str:
-    """The exported function that says how large the workspace is."""
+    """The exported function that computes the size of the workspace."""
     given = ", ".join(f"i64 %s{i}" for i in range(takes.sizes))
     lines = _loaded([("i64", f"s{i}") for i in range(takes.sizes)], takes.tensors)
     for what in ("shared", "per_worker"):
@@ -104,16 +105,12 @@ def _workspace(kernel: KernelContext, takes: _Arguments) -> str:
 
 
 def _loaded(slots: Sequence[tuple[str, str]], first: int = 0) -> list[str]:
-    """Arguments out of their slots."""
+    """Load arguments from their slots."""
     lines = []
     for position, (kind, name) in enumerate(slots, first):
         lines.append(f"  %{name}.at = getelementptr i8, ptr %args, i64 {8 * position}")
         lines.append(f"  %{name} = load {kind}, ptr %{name}.at, align 8")
     return lines
-
-
-def _is_streaming(statement: Statement) -> bool:
-    return isinstance(statement, Store) and statement.streaming
 
 
 def _parameters(body: Function, loops: LoweredLoops, sizes: Sequence[Var]) -> list[str]:
@@ -129,14 +126,14 @@ def _parameters(body: Function, loops: LoweredLoops, sizes: Sequence[Var]) -> li
 
 
 def _sizes(body: Function, sizes: Sequence[Var]) -> list[str]:
-    """Parameters for sizes."""
+    """Parameters of the dynamic sizes."""
     for i, size in enumerate(sizes):
         body.variables[size] = Value(f"%s{i}", "i64")
         body.simplify.ranges[size] = (0, None)
     return [f"i64 %s{i}" for i in range(len(sizes))]
 
 
-# the loops come in their final form; what is stored past the caches is used once
+# no unrolling; nontemporal stores
 _METADATA = (
     "!0 = distinct !{!0, !1}",
     '!1 = !{!"llvm.loop.unroll.disable"}',
@@ -145,7 +142,7 @@ _METADATA = (
 
 
 def _entry(kernel: KernelContext, inputs: int, takes: _Arguments, variants: Sequence[str]) -> str:
-    """The exported function: arguments out of their slots, and the body called."""
+    """The exported function, which loads the arguments and calls the body."""
     tensors = [("ptr", f"b{i}") for i in range(takes.tensors)]
     sizes = [("i64", f"s{i}") for i in range(takes.sizes)]
     memory = [("ptr", "workspace")] if takes.workspace else []
@@ -179,7 +176,7 @@ def _entry(kernel: KernelContext, inputs: int, takes: _Arguments, variants: Sequ
 
 
 def _aligned(pointers: Sequence[str]) -> list[str]:
-    """`%aligned`: whether all begin at a vector."""
+    """`%aligned`: whether all pointers are aligned to vectors."""
     lines = ["  %bits0 = or i64 0, 0"]
     for i, pointer in enumerate(pointers):
         lines.append(f"  %at{i} = ptrtoint ptr {pointer} to i64")

@@ -1,12 +1,11 @@
-"""Products of short integers that lie side by side, summed in every lane of a vector.
+"""Generates dot-product instructions of short integers.
 
     dot4    four products of unsigned and signed bytes      vpdpbusd, where the machine has VNNI
     dot2    two products of int16                           vpdpwssd with VNNI, pmaddwd and an
                                                             addition on every x86
 
-What lies side by side is one number of 32 bits, loaded as such: a vector of them where the lanes
-follow each other, one for all lanes where they read the same. None of these instructions saturates:
-sums are those of whole numbers, and wrap at 32 bits.
+Adjacent factors are loaded as one word of 32 bits: a vector of words, or one word for all lanes.
+None of these instructions saturates: sums wrap at 32 bits.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"
 
 
 class DotProducts(Gathers):
-    """Writes expressions, among them the instructions of `relay.te.instruction`."""
+    """Generates code for expressions, with the instructions of `relay.te.instruction`."""
 
     def _compute(self, expr: Expr) -> Emission:
         instruction = INSTRUCTIONS.get(expr.function) if isinstance(expr, Call) else None
@@ -59,7 +58,7 @@ class DotProducts(Gathers):
         return self.make(code, "i32", self.lanes, read)
 
     def _word(self, parts: Sequence[Expr]) -> Emission:
-        """Integers of 32 bits together as one number, the first of them lowest."""
+        """Pack integers into a word of 32 bits, the first one lowest."""
         place = self._side_by_side(parts)
         step = None if place is None else self.step(place[1])
         if place is not None and step in (0, len(parts)):
@@ -93,8 +92,8 @@ class DotProducts(Gathers):
         return word
 
     def _side_by_side(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear, bool] | None:
-        """Where reads that follow each other begin, and whether they need the mask; None when they
-        do not follow each other, or not for sure."""
+        """The buffer and first index of adjacent reads, and whether they need the mask; None if
+        they are not provably adjacent."""
         first = parts[0]
         if not isinstance(first, Read) or not isinstance(first.source, Buffer):
             return None

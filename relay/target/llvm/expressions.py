@@ -1,8 +1,8 @@
-"""Scalar expressions and what they read, as LLVM IR.
+"""Generates code for scalar expressions and reads.
 
-Inside a vector loop whatever does not depend on its variable stays a scalar. A read whose position
-grows by one per lane is a load of a whole vector, by nothing a scalar for all lanes, anything else
-a gather (`gathers` knows better ones); under a mask only the lanes that are wanted are read.
+Inside a vector loop, values that do not depend on its variable stay scalars. A read with a stride
+of one per lane is a vector load, with a stride of zero a scalar load, any other a gather (`gathers`
+has faster ones); under a mask only active lanes are read.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
 _LONG = 40  # operations that are worth a branch
-_LONG_WAY = 60  # and those that are worth one for a whole vector
+_LONG_WAY = 60  # the same for a whole vector
 
 
 class Expressions(Instructions):
-    """Writes the values of expressions."""
+    """Generates code for expressions."""
 
     def value(self, expr: te.Expr) -> Value:
-        """The value of an expression, computed here unless it is known."""
+        """The value of an expression, computed unless it is known."""
         value = self._value(expr)
         return value if isinstance(value, Value) else tree.run(value)
 
     def _value(self, expr: te.Expr) -> Value | Emission:
-        """The value, or how to compute it: most of them are known."""
+        """The value if it is known, or the steps that compute it."""
         if isinstance(expr, te.Const):
             return Value(literal(expr), llvm_type(expr.dtype))
         if isinstance(expr, te.Var):
@@ -56,7 +56,7 @@ class Expressions(Instructions):
         return self.remember((expr, self._mask_name), value)
 
     def _known(self, expr: te.Expr) -> Value | None:
-        """The value if it was computed before, under this mask or one that has all its lanes."""
+        """The value if it was computed before, under this mask or one that contains it."""
         mask = self._mask_name
         while (known := self.recall((expr, mask))) is None and mask is not None:
             mask = self.wider[mask]
@@ -105,7 +105,7 @@ class Expressions(Instructions):
                 assert_never(expr)
 
     def depends(self, expr: te.Expr) -> bool:
-        """Whether an expression differs between the lanes."""
+        """Whether an expression depends on the lane."""
         if self.lane is None:
             return False
         known = self.dependent.get(expr)
@@ -117,7 +117,7 @@ class Expressions(Instructions):
     def _select(self, expr: te.Select) -> Emission:
         condition: Value = yield self._value(expr.condition)
         if not self._is_safe(expr):
-            # what both sides compute in any case is computed before, and once
+            # hoist what both sides always compute
             for part in shared_parts(expr.if_true, expr.if_false):
                 yield self._value(part)
         if self._is_safe(expr):
@@ -132,7 +132,7 @@ class Expressions(Instructions):
         return chosen
 
     def _masked_sides(self, expr: te.Select, condition: Value) -> Emission:
-        """Each side for the lanes that want it."""
+        """Compute each side under the mask of its lanes."""
         outer = self.mask
         self.mask = self.both(outer, condition)
         with self.scope():
@@ -144,8 +144,8 @@ class Expressions(Instructions):
         return self._chosen(expr, condition, first, second)
 
     def _is_safe(self, expr: te.Select) -> bool:
-        """Whether both sides may be computed although only one is asked for: they read nothing that
-        might be out of range, and are not too long. What is known costs nothing."""
+        """Whether both sides may be computed: they read nothing that may be out of range, and are
+        not too long. Known values cost nothing."""
         for side in (expr.if_true, expr.if_false):
             parts = 0
             for part in tree.postorder(side, enter=lambda e: self._known(e) is None):
@@ -161,12 +161,12 @@ class Expressions(Instructions):
         return True
 
     def _is_long_way(self, expr: te.Select) -> bool:
-        """Whether the other side has so much of its own that a branch costs less."""
+        """Whether the second side is so long that a branch is cheaper."""
         own = {id(part) for part in tree.postorder(expr.if_true)}
         return sum(id(part) not in own for part in tree.postorder(expr.if_false)) >= _LONG_WAY
 
     def _passed_over(self, expr: te.Select, condition: Value) -> Emission:
-        """The other side is computed only where some lane wants it."""
+        """Compute the second side only if some lane needs it."""
         first: Value = yield self._value(expr.if_true)
         first = self.spread(first)
         other = self.negated(condition)
@@ -189,7 +189,7 @@ class Expressions(Instructions):
         return self.make(f"select {condition}, {first}, {second}", first.type, first.lanes, reads)
 
     def _branches(self, expr: te.Select, condition: Value) -> Emission:
-        """Only the side that is wanted."""
+        """Branch to one of the sides."""
         then, otherwise, done = self.label("then"), self.label("else"), self.label("chosen")
         self.branch(condition, then, otherwise)
         with self.scope():
@@ -208,7 +208,7 @@ class Expressions(Instructions):
         return self.make(f"phi {first.full_type} {both}", first.type, first.lanes, reads)
 
     def _alike(self, expr: te.Select, side: Value) -> Value:
-        """One side of a branch in the form that both have: in lanes, if one is."""
+        """One side of a branch in the type of the result."""
         if self.mask is None and not self.depends(expr):
             return side
         side = self.spread(side)
@@ -228,7 +228,7 @@ class Expressions(Instructions):
         masked = self.mask is not None and not self.in_range(buffer, expr.indices)
         for atom in total.terms:
             if self._may_be_in_lanes(atom) and (yield self._value(atom)).lanes:
-                step = None  # be it the same in all of them: some may be off
+                step = None  # even if it is uniform: some lanes may be inactive
         if step == 0:
             pointer = self.pointer(buffer, total, inside=not masked)
             loaded = self._uniform_load(kind, pointer, align, masked, reads)
@@ -250,7 +250,7 @@ class Expressions(Instructions):
     def _uniform_load(
         self, kind: str, pointer: str, align: int, masked: bool, reads: frozenset[int]
     ) -> Value:
-        """One element for all lanes; if `masked`, zero where the mask has no lane."""
+        """Load one element for all lanes; if `masked`, zero if no lane is active."""
         if masked:
             assert self.mask is not None
             lanes = self.mask.lanes
@@ -265,10 +265,10 @@ class Expressions(Instructions):
     def _masked_load(
         self, kind: str, pointer: str, align: int, mask: Value, reads: frozenset[int]
     ) -> Value:
-        """What lies at a pointer, for the lanes of a mask, and zero for others.
+        """Load the active lanes of a mask; zero for others.
 
-        What is wider than a register is loaded in parts. LLVM 22 would do that too, but where all
-        lanes of a part are off it reads them nevertheless, or ends the process.
+        Vectors wider than a register are loaded in parts, because LLVM 22 reads parts without
+        active lanes, or aborts.
         """
         lanes, whole = mask.lanes, vector_type(kind, mask.lanes)
         widest = self.kernel.target.vector_bits // bits(kind)
@@ -289,7 +289,7 @@ class Expressions(Instructions):
         return loaded
 
     def address(self, buffer: te.Source, indices: Sequence[te.Expr]) -> str:
-        """The address of an element, for the first lane; it may lie outside."""
+        """The address of an element, for the first lane; it may be out of range."""
         total = self.flat(buffer, indices)
         return self.pointer(buffer, self.first_lane(total), inside=False)
 
@@ -297,13 +297,14 @@ class Expressions(Instructions):
         return access.flat(buffer.shape, indices, self.simplify)
 
     def pointer(self, buffer: te.Source, total: Linear, *, inside: bool = True) -> str:
-        """The address of an element: what varies first, then what is constant, so that neighbours
-        share all but a displacement. If the element is `inside`, LLVM may rely on it."""
+        """The address of an element: variable terms first, then the constant, so that neighbors
+        differ in a displacement only. If the element is `inside` the buffer, LLVM may rely on
+        it."""
         base = self.pointers[id(buffer)]
         kind = memory_type(buffer.dtype)
         varying = self.simplify.build(Linear(total.terms))
         low = self.simplify.interval(varying)[0]
-        # what comes before the displacement is inside as well, if neither goes backwards
+        # the address before the displacement is inside as well, if neither is negative
         forward = total.constant >= 0 and low is not None and low >= 0
         step = "getelementptr inbounds" if inside and forward else "getelementptr"
         if total.terms:
@@ -324,7 +325,7 @@ class Expressions(Instructions):
         return found.text
 
     def _apart(self, buffer: te.Source, total: Linear, masked: bool) -> Emission:
-        """Elements that do not follow each other, one by one."""
+        """Gather elements that are not contiguous."""
         kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         pointers: Value = yield self._pointers(buffer, total)
         mask = self.mask.text if masked and self.mask is not None else "splat (i1 true)"
@@ -337,7 +338,7 @@ class Expressions(Instructions):
         return self.make(code, kind, self.lanes, read_from(buffer, total))
 
     def step(self, total: Linear) -> int | None:
-        """By how much a position grows from lane to lane; None when not evenly."""
+        """The stride of an index per lane; None if it is not constant."""
         if self.lane is None:
             return 0
         if any(atom is not self.lane and self.depends(atom) for atom in total.terms):
@@ -362,12 +363,12 @@ class Expressions(Instructions):
         )
 
     def _may_be_in_lanes(self, atom: te.Expr) -> bool:
-        """Whether a part of an index may be in lanes though it does not depend on them: what is
-        read while some lanes are off is."""
+        """Whether a part of an index may be a vector though it does not depend on the lane, as
+        masked reads are."""
         return self.mask is not None and not isinstance(atom, te.Var) and not self.depends(atom)
 
     def in_range(self, buffer: te.Source, indices: Sequence[te.Expr]) -> bool:
-        """Whether every index is proven to lie in the buffer."""
+        """Whether every index is provably in range."""
         for position, extent in zip(indices, buffer.shape, strict=True):
             simple = self.simplify(position)
             if not (self.simplify.holds(simple >= 0) and self.simplify.holds(simple < extent)):
@@ -375,7 +376,7 @@ class Expressions(Instructions):
         return True
 
     def _check(self, buffer: te.Source, indices: Sequence[te.Expr]) -> None:
-        """In the checked mode: leave the kernel before an access outside the buffer."""
+        """In checked mode, leave the kernel before an access out of range."""
         if not self.kernel.checked:
             return
         for axis, (position, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
@@ -393,14 +394,14 @@ class Expressions(Instructions):
             self.remember(key, inside)
 
     def leave(self, what: str, index: str, extent: str) -> None:
-        """Leave the kernel, with a note of an index that is out of range."""
+        """Leave the kernel, and report an index that is out of range."""
         given = f"i64 {self.kernel.add_check(what)}, i64 {index}, i64 {extent}"
         self.line(f"call void @{self.kernel.name}.outside(ptr %context, {given})")
         self.line("ret void")
 
 
 def read_from(buffer: te.Source, total: Linear) -> frozenset[int]:
-    """What is read where a position is read from: the buffer, and what the position depends on."""
+    """The buffers that a read depends on: its own, and those of its index."""
     found = frozenset((id(buffer),))
     for atom in total.terms:
         if not isinstance(atom, te.Var):
@@ -409,13 +410,13 @@ def read_from(buffer: te.Source, total: Linear) -> frozenset[int]:
 
 
 def _is_inside(place: Value, limit: Value) -> bool:
-    """Whether that is seen from two numbers."""
+    """Whether two literals are in order."""
     return place.text.isdigit() and limit.text.isdigit() and int(place.text) < int(limit.text)
 
 
 def shared_parts(first: te.Expr, second: te.Expr) -> list[te.Expr]:
-    """What is computed for certain in both of two expressions, what it needs before it: reads, and
-    whatever they use more than once.
+    """Reads and shared subexpressions that both of two expressions always compute, in dependency
+    order.
 
         f(x) if c else x + 1     and     x     ->     x     when c is something else
     """

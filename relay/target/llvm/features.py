@@ -1,8 +1,8 @@
-"""What processors can do: the instruction-set extensions that matter to generated code.
+"""Instruction-set extensions of processors.
 
-LLVM knows which extensions a processor name stands for, but has no way to ask it. The tables here
-hold that knowledge for the extensions the code generator may use by itself or on our request; the
-tests compare them with the instructions LLVM really selects.
+LLVM knows the extensions of a processor name, but has no interface for it. The tables here have
+those that the code generator may use; the tests compare them with the instructions that LLVM
+selects.
 
     enabled("x86_64", "haswell", ("+avx512f",))    {"avx", "avx2", "avx512f", "fma", "f16c", …}
     difference("x86_64", "haswell", that)          ("+avx512f",)
@@ -162,7 +162,7 @@ AARCH64_PROCESSORS: Final[Mapping[str, frozenset[str]]] = {
 FEATURES: Final = {"x86_64": X86_FEATURES, "aarch64": AARCH64_FEATURES}
 PROCESSORS: Final = {"x86_64": X86_PROCESSORS, "aarch64": AARCH64_PROCESSORS}
 GENERIC: Final = {"x86_64": "x86-64", "aarch64": "generic"}
-# the levels people speak of; what runs on every machine of a kind is built for one of them
+# microarchitecture levels
 X86_LEVELS: Final = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "baseline": "x86-64"}
 
 
@@ -171,7 +171,7 @@ X86_LEVELS: Final = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "baseline": "x8
 
 @lru_cache(maxsize=1024)
 def included(arch: str, feature: str) -> frozenset[str]:
-    """`feature` and all it includes."""
+    """`feature` and all that it includes."""
     table = FEATURES[arch]
     found: set[str] = set()
     waiting = [feature]
@@ -184,10 +184,10 @@ def included(arch: str, feature: str) -> frozenset[str]:
 
 
 def enabled(arch: str, cpu: str, changes: Iterable[str]) -> frozenset[str]:
-    """What `cpu` can do after `changes` (`+avx2`, `-fma`, in order), as LLVM applies them.
+    """The extensions of `cpu` after `changes` (`+avx2`, `-fma`, in order), as LLVM applies them.
 
-    Adding an extension adds what it includes; removing one removes what includes it. A processor
-    that is not in the tables counts as the generic one of its kind.
+    Adding an extension adds those it includes; removing one removes those that include it. A
+    processor that is not in the tables counts as the generic one of its architecture.
     """
     have = set(PROCESSORS[arch].get(cpu, PROCESSORS[arch][GENERIC[arch]]))
     for change in changes:
@@ -200,7 +200,7 @@ def enabled(arch: str, cpu: str, changes: Iterable[str]) -> frozenset[str]:
 
 
 def difference(arch: str, cpu: str, have: frozenset[str]) -> tuple[str, ...]:
-    """The fewest changes that make `cpu` one that can do exactly `have`, in alphabetical order."""
+    """The minimal changes that give `cpu` exactly the extensions `have`, sorted."""
     base = enabled(arch, cpu, ())
     added, removed = have - base, base - have
     plus = {a for a in added if not any(a in included(arch, b) for b in added - {a})}
@@ -213,10 +213,9 @@ def difference(arch: str, cpu: str, have: frozenset[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def host() -> tuple[str, str, tuple[str, ...]]:
-    """(triple, processor, changes) of the machine this runs on.
+    """(triple, processor, changes) of this machine.
 
-    The name of a processor promises what its maker built in; a virtual machine may hide some of
-    it, which is why the extensions are asked for one by one.
+    A virtual machine may hide extensions of its processor, so they are detected one by one.
     """
     from llvmlite import binding
 
@@ -228,10 +227,10 @@ def host() -> tuple[str, str, tuple[str, ...]]:
     told = {k: v for k, v in binding.get_host_cpu_features().items() if k in FEATURES[arch]}
     have = {name for name in enabled(arch, cpu, ()) if told.get(name, True)}
     have |= {name for name, present in told.items() if present}
-    # an extension counts only where all it includes is there too
+    # an extension counts only with all that it includes
     closed = frozenset(name for name in have if included(arch, name) <= have)
     if cpu not in PROCESSORS[arch]:
-        # younger than the tables: the richest level it contains, and what it has besides
+        # newer than the tables: the highest level it contains, and its other extensions
         levels = X86_LEVELS.values() if arch == "x86_64" else ()
         contained = (name for name in levels if PROCESSORS[arch][name] <= closed)
         cpu = next(contained, GENERIC[arch])
@@ -247,5 +246,5 @@ _ARCHITECTURES: Final = {
 
 
 def architecture(triple: str) -> str | None:
-    """The kind of processor a triple names, or None when no code is made for it."""
+    """The architecture of a triple, or None if it is not supported."""
     return _ARCHITECTURES.get(triple.split("-")[0])

@@ -1,7 +1,7 @@
-"""Statements as LLVM IR: loops, branches, stores.
+"""Generates code for statements: loops, branches, stores.
 
-A vector loop is no loop: its variable is a vector of lanes, and a condition that differs between
-them a mask. A parallel loop is a function of its own, which the thread pool calls with a range.
+A vector loop is straight-line code: its variable is a vector of lanes, and a condition that depends
+on it is a mask. A parallel loop is a separate function, which the thread pool calls with a range.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from relay.te.simplify import Linear
 from relay.te.work import work
 from relay.tree import Steps
 
-_STACK_BYTES = 8192  # what is larger goes to the workspace
+_STACK_BYTES = 8192  # larger buffers are in the workspace
 
-# in steps (`relay.te.work`): loops that do more look up whether to go on, after so much at a time
-LONG = 1 << 26
-LOOK = 1 << 22
-CUT = 1 << 23  # parallel loops that do less, some milliseconds, run in one piece
+# in steps (`relay.te.work`)
+LONG = 1 << 26  # longer loops poll for interrupts
+LOOK = 1 << 22  # between two polls
+CUT = 1 << 23  # shorter parallel loops, of some milliseconds, run in one piece
 
-# stand for numbers that are known when the whole kernel is written
+# placeholders for numbers that are known at the end of the kernel
 SHARED, PER_WORKER = "@shared@", "@per_worker@"
 
 
 class Function(DotProducts):
-    """Writes statements."""
+    """Generates code for statements."""
 
     def statement(self, statement: loops.Statement) -> None:
         tree.run(self._statement(statement))
 
     def finish(self) -> None:
-        """The end: what went past the caches is there before anybody is told."""
+        """Return, after a fence for streaming stores."""
         if self.kernel.streams and self.kernel.target.arch == "x86_64":
             self.line("call void @llvm.x86.sse.sfence()")
         self.line("ret void")
@@ -80,12 +80,12 @@ class Function(DotProducts):
             case loops.Fail():
                 index, extent = self.integer(statement.index), self.integer(statement.extent)
                 self.leave(statement.what, index.text, extent.text)
-                self.place(self.label("left"))  # nobody comes here
+                self.place(self.label("left"))  # unreachable
             case _:
                 raise TypeError(f"{type(statement).__name__} is not a statement")
 
     def _let(self, statement: loops.Let) -> Steps[None]:
-        """A name for a value. Copies of a loop's body use it again, for others."""
+        """Bind a variable, which copies of a loop body bind again."""
         var = statement.var
         value, varies = self.value(statement.value), self.depends(statement.value)
         if varies != (var in self.varying):
@@ -98,7 +98,7 @@ class Function(DotProducts):
             yield self._statement(statement.body)
 
     def integer(self, expr: Expr) -> Value:
-        """A position or an amount, in 64 bits."""
+        """An index or size, as an i64."""
         return self._as_integer(self.value(expr), "i64")
 
     def _loop(self, loop: loops.For) -> Steps[None]:
@@ -119,15 +119,15 @@ class Function(DotProducts):
         *,
         is_piece: bool = False,
     ) -> Steps[None]:
-        """The loop from `begin` to `end`; in the other direction where a condition holds. A piece
-        of a loop need not look up whether to go on."""
+        """The loop from `begin` to `end`, reversed if the condition `backwards` holds. A piece of a
+        parallel loop does not poll for interrupts."""
         writes = _stores(loop.body)
         self.written(writes)
         head, done = self.label("loop"), self.label("done")
         before = self.block
         certain = isinstance(loop.extent, Const) and int(loop.extent.value) > 0
         if not (certain and begin.text == "0"):
-            # it may not run at all
+            # it may have no iterations
             start = self.label("start")
             some = self.make(f"icmp slt i64 {begin.text}, {end.text}", "i1")
             self.branch(some, start, done)
@@ -163,9 +163,9 @@ class Function(DotProducts):
         self.written(writes)
 
     def _how_often(self, loop: loops.For) -> str | None:
-        """How many turns less one, a mask, go by until the next look whether to go on. None where
-        the loop is short, or its turns are long, so that loops inside look up, and in turns of
-        parallel loops over sizes that a run finds: those are short as a rule."""
+        """The iterations between two polls for interrupts, minus one, as a mask. None if the loop
+        is short, if its iterations are so long that inner loops poll, and for dynamic loops inside
+        parallel ones, which are mostly short."""
         turn = self.simplify(work(loop.body))
         whole = self.simplify(turn * loop.extent)
         if isinstance(whole, Const) and isinstance(turn, Const):
@@ -184,8 +184,7 @@ class Function(DotProducts):
         return self.make(f"lshr {shifted}, 1", "i64").text
 
     def _look(self, turn: str, often: str) -> None:
-        """Ask whether to go on, if somebody wants to be asked; else leave. A parallel loop without
-        a body does nothing but that."""
+        """Poll for interrupts, by a parallel loop without a body, if there is a watch."""
         looking, asking, further = self.label("looking"), self.label("asking"), self.label("goes")
         some = self.make(f"and i64 {turn}, {often}", "i64")
         due = self.make(f"icmp eq {some}, {often}", "i1")
@@ -210,7 +209,7 @@ class Function(DotProducts):
         if self.widths.setdefault(loop.var, self.lanes) != self.lanes:
             self.widths[loop.var] = self.lanes
             self.forget_vectors()
-        # it runs once: what it computes is known to the copies that follow
+        # no scope: the copies that follow reuse its values
         yield self._statement(loop.body)
         self.lane, self.lanes = None, 0
         self.dependent = {}
@@ -309,7 +308,7 @@ class Function(DotProducts):
         self.written({id(buffer)})
 
     def _stored(self, value: Value, buffer: loops.Buffer) -> Value:
-        """A value as memory holds it: truth in bytes, positions in 64 bits."""
+        """A value as it is stored: booleans as bytes, indices as i64."""
         if buffer.dtype == INDEX:
             return self._as_integer(value, "i64")
         if value.type != "i1":
@@ -318,11 +317,11 @@ class Function(DotProducts):
         return self.make(f"zext {value} to {whole}", "i8", value.lanes)
 
     def _store_vector(self, statement: loops.Store, value: Value, total: Linear) -> None:
-        """Lanes side by side."""
+        """Store contiguous lanes."""
         buffer, mask = statement.buffer, self.mask
         align = item_bytes(buffer.dtype)
         if mask is not None and self._is_private(buffer, statement.indices):
-            # the other lanes are stored as they are: then memory can become registers
+            # a full store of old and new lanes, so that LLVM can promote the memory to registers
             pointer = self.pointer(buffer, self.first_lane(total))
             old = self.make(f"load {value.full_type}, ptr {pointer}, align {align}", value.type)
             code = f"select {mask}, {value}, {value.full_type} {old.text}"
@@ -338,13 +337,13 @@ class Function(DotProducts):
             self.line(f"store {value}, ptr {pointer}, align {align}")
 
     def _is_private(self, buffer: loops.Buffer, indices: Sequence[Expr]) -> bool:
-        """Whether nobody else uses the memory, and there is enough of it for all lanes."""
+        """Whether the memory is private, and large enough for all lanes."""
         return buffer.scope in (loops.Scope.REGISTER, loops.Scope.STACK) and self.in_range(
             buffer, indices
         )
 
     def _scatter(self, buffer: loops.Buffer, value: Value, total: Linear) -> None:
-        """Lanes anywhere."""
+        """Store lanes at arbitrary addresses."""
         pointers = tree.run(self._pointers(buffer, total))
         mask = self.mask.text if self.mask is not None else "splat (i1 true)"
         self.line(
@@ -354,8 +353,7 @@ class Function(DotProducts):
         )
 
     def _is_aligned(self, buffer: loops.Buffer, total: Linear) -> bool:
-        """Whether vectors as registers hold them are stored where such vectors begin, which is so
-        for the buffers of this variant."""
+        """Whether vectors are stored at multiples of their size."""
         size = item_bytes(buffer.dtype)
         whole = self.lanes * size
         steps = [c for atom, c in total.terms.items() if atom is not self.lane]
@@ -366,7 +364,7 @@ class Function(DotProducts):
         )
 
     def _parallel(self, loop: loops.For) -> Steps[None]:
-        """The loop as a function of its own, called by the pool for a range of it."""
+        """Outline the loop as a function, which the pool calls for ranges."""
         kernel = self.kernel
         kernel.parallel_loops += 1
         name = f"{kernel.name}.loop{kernel.parallel_loops}"
@@ -391,13 +389,7 @@ class Function(DotProducts):
             backwards = f"%c{len(captured)}"
             parameters.append(f"i1 {backwards}")
             captured.append(("i1", self._other_way(name)))
-        parameters = [
-            "ptr %context",
-            "ptr %own",
-            "i64 %begin",
-            "i64 %end",
-            *parameters,
-        ]
+        parameters = ["ptr %context", "ptr %own", "i64 %begin", "i64 %end", *parameters]
         bounds = Value("%begin", "i64"), Value("%end", "i64")
         yield inner._range(loop, *bounds, backwards, is_piece=backwards is None)
         inner.finish()
@@ -416,7 +408,7 @@ class Function(DotProducts):
         self.written(_stores(loop.body))
 
     def _unless_stopped(self) -> None:
-        """A loop that was interrupted, or failed, has not computed what the rest relies on."""
+        """Return if a parallel loop was interrupted or failed."""
         self.kernel.may_stop = True
         at = self.make(f"getelementptr i8, ptr %context, i64 {abi.ERROR}", "ptr")
         error = self.make(f"load atomic i64, ptr {at.text} monotonic, align 8", "i64")
@@ -428,10 +420,9 @@ class Function(DotProducts):
         self.place(further)
 
     def _other_way(self, name: str) -> str:
-        """Whether an alternating loop goes backwards now: not if it did so the last time.
+        """Whether an alternating loop is reversed in this call, the opposite of the last one.
 
-        All calls share the note of that. It says nothing about results, so it does not matter which
-        of several calls at once reads and writes it first.
+        The flag is shared by concurrent calls; it does not influence results.
         """
         self.kernel.functions.append(f"@{name}.backwards = internal global i8 0")
         note = f"ptr @{name}.backwards monotonic, align 1"
@@ -441,12 +432,11 @@ class Function(DotProducts):
         return self.make(f"trunc {before} to i1", "i1").text
 
     def _whole(self, extent: Value) -> Value:
-        """An extent that says: do not cut the ranges into pieces, between which one can ask whether
-        to go on."""
+        """An extent whose ranges the pool does not split for polling (`relay.target.llvm.abi`)."""
         return self.make(f"sub i64 0, {extent.text}", "i64")
 
     def _cut(self, loop: loops.For, extent: Value, total: Value | None) -> Value:
-        """An extent that says so where there is too little to do for that."""
+        """The extent, without splitting of ranges if there is little work."""
         if total is not None:
             short = self.make(f"icmp slt i64 {total.text}, {CUT}", "i1")
             whole = self._whole(extent)
@@ -459,8 +449,8 @@ class Function(DotProducts):
     def _unless_little(
         self, loop: loops.For, name: str, closure: str, extent: Value
     ) -> tuple[str, Value]:
-        """Where a run shows that there is little to do, all of it is done right here; otherwise
-        what follows is. The label of the end, and how much there is to do."""
+        """Run the loop in this thread if there is little work at run time, or else what follows.
+        Returns the label of the end, and the amount of work."""
         amount = self.simplify(work(loop.body))
         if any(var not in self.variables for var in variables(amount)):
             amount = const(1, INDEX)
@@ -475,7 +465,7 @@ class Function(DotProducts):
         return done, total
 
     def _closure(self, name: str, captured: Sequence[tuple[str, str]]) -> str:
-        """The function the pool calls, and what it is to be given."""
+        """Generate the function that the pool calls; returns the closure it is called with."""
         closure = self.fresh("closure")
         count = len(captured) + 4
         self.entry.append(f"  {closure} = alloca [{count} x i64], align 8")
@@ -520,24 +510,19 @@ def _stores(statement: loops.Statement) -> set[int]:
 
 
 def _free(loop: loops.For) -> tuple[list[loops.Buffer], list[Var]]:
-    """Buffers and variables that a loop uses and does not make itself, in order of appearance."""
+    """The free buffers and variables of a loop, in order of appearance."""
     buffers: dict[int, loops.Buffer] = {}
     used: dict[Var, None] = {}
     made: set[int] = set()
     bound: set[Var] = set()
 
-    def look(expr: Expr) -> None:
-        for part in tree.postorder(expr):
+    def look(*exprs: Expr) -> None:
+        for part in (part for expr in exprs for part in tree.postorder(expr)):
             if isinstance(part, Var):
                 used.setdefault(part)
             elif isinstance(part, Read) and isinstance(part.source, loops.Buffer):
                 buffers.setdefault(id(part.source), part.source)
-                for extent in part.source.shape:
-                    look_size(extent)
-
-    def look_size(extent: Expr) -> None:
-        if not isinstance(extent, Const):
-            look(extent)
+                look(*part.source.shape)
 
     for part in tree.postorder(loop.body):
         match part:
@@ -551,19 +536,14 @@ def _free(loop: loops.For) -> tuple[list[loops.Buffer], list[Var]]:
                 look(part.condition)
             case loops.Allocate():
                 made.add(id(part.buffer))
-                for extent in part.buffer.shape:
-                    look_size(extent)
+                look(*part.buffer.shape)
             case loops.Store() | loops.Prefetch():
                 buffers.setdefault(id(part.buffer), part.buffer)
-                for extent in part.buffer.shape:
-                    look_size(extent)
-                for position in part.indices:
-                    look(position)
+                look(*part.buffer.shape, *part.indices)
                 if isinstance(part, loops.Store):
                     look(part.value)
             case loops.Fail():
-                look(part.index)
-                look(part.extent)
+                look(part.index, part.extent)
     bound.add(loop.var)
     return (
         [buffer for key, buffer in buffers.items() if key not in made],

@@ -1,13 +1,13 @@
-"""Elements that lanes read far apart, in fewer and larger loads than one for each.
+"""Faster gathers, with fewer and larger loads than one per lane.
 
     every other element             x[2*l]                two vectors, shuffled
-    runs                            x[l//4 * n + l%4]     a word for every run, gathered
-    rows side by side               x[l%4 * n + l//4]     a vector of every row, interleaved; rows
-                                                          of a word each are transposed
+    runs                            x[l//4 * n + l%4]     a word per run, gathered
+    columns                         x[l%4 * n + l//4]     a vector per row, interleaved; rows of a
+                                                          word each are transposed
     bytes                           x[l*n + 1]            words, gathered once for four such reads
 
-Processors gather words of 32 and 64 bits, and whatever is shorter one by one. Vectors of bytes have
-many lanes, so this is where it matters most. Lanes that are stored in runs are stored run by run.
+Processors gather words of 32 and 64 bits, shorter elements one by one, which matters most for bytes
+with their many lanes. Stores in runs are one store per run.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _WORD = 4  # bytes
 
 @frozen
 class _Groups:
-    """A position whose lanes fall into groups of `size`: those of a group are `inner` elements
-    apart, groups are `outer` apart, and all begin at `first`."""
+    """An index whose lanes form groups of `size`: stride `inner` within a group, `outer` between
+    groups, starting at `first`."""
 
     size: int
     inner: int
@@ -34,12 +34,12 @@ class _Groups:
     first: Linear
 
     def is_run_of(self, item: int) -> bool:
-        """Whether the elements of a group, of so many bytes each, are one number."""
+        """Whether a group, of elements of `item` bytes, is one word."""
         return self.inner == 1 and self.size * item in (2, _WORD, 8)
 
 
 class Gathers(Expressions):
-    """Writes expressions; what lanes read far apart, with as few loads as it can."""
+    """Generates code for expressions, with faster gathers."""
 
     def _apart(self, buffer: Source, total: Linear, masked: bool) -> Emission:
         size = item_bytes(buffer.dtype)
@@ -57,7 +57,7 @@ class Gathers(Expressions):
         return value
 
     def _every_other(self, buffer: Source, first: Linear) -> Value:
-        """Two vectors that reach exactly from the first element to the last, shuffled."""
+        """Shuffle two vectors from the first element to the last."""
         lanes, align, kind = self.lanes, item_bytes(buffer.dtype), memory_type(buffer.dtype)
         reads = read_from(buffer, first)
         halves = []
@@ -73,7 +73,7 @@ class Gathers(Expressions):
     # --- groups of lanes
 
     def _groups(self, total: Linear) -> _Groups | None:
-        """Groups of lanes, if lanes count in a position as quotient and rest by one number only."""
+        """The groups of lanes, if an index has their quotient and remainder by one number."""
         if any(self._may_be_in_lanes(atom) for atom in total.terms):
             return None
         moving = {atom: by for atom, by in total.terms.items() if self.depends(atom)}
@@ -90,7 +90,7 @@ class Gathers(Expressions):
         return _Groups(size, by_op["mod"], by_op["floordiv"], Linear(rest, total.constant))
 
     def _runs(self, buffer: Source, groups: _Groups) -> Value:
-        """The elements of a group as one number."""
+        """Gather groups as words."""
         count, kind = self.lanes // groups.size, memory_type(buffer.dtype)
         align = item_bytes(buffer.dtype)
         word = f"i{8 * align * groups.size}"
@@ -104,7 +104,7 @@ class Gathers(Expressions):
         return self.make(f"bitcast {words} to {whole}", kind, self.lanes, reads)
 
     def _interleaved(self, buffer: Source, groups: _Groups, masked: bool) -> Value:
-        """A vector for each place in a group, then the first of all, the second of all, …"""
+        """Load a vector per position in a group, and interleave them."""
         count, kind = self.lanes // groups.size, memory_type(buffer.dtype)
         align, reads = item_bytes(buffer.dtype), read_from(buffer, groups.first)
         if count * align == _WORD and not masked:
@@ -126,7 +126,7 @@ class Gathers(Expressions):
         return self._one_after_the_other(rows, kind, reads)
 
     def _transposed(self, buffer: Source, groups: _Groups) -> Value:
-        """The same for rows of a word each: put into one vector as words, then shuffled."""
+        """The same for rows of a word each: a vector of words, shuffled."""
         count, size, kind = self.lanes // groups.size, groups.size, memory_type(buffer.dtype)
         align, reads = item_bytes(buffer.dtype), read_from(buffer, groups.first)
         words = f"<{size} x i32>"
@@ -144,7 +144,7 @@ class Gathers(Expressions):
         return self.make(code, kind, self.lanes, reads)
 
     def store_runs(self, buffer: Source, value: Value, total: Linear) -> bool:
-        """Store lanes whose groups lie side by side, a group at a time; False when they do not."""
+        """Store contiguous groups of lanes, one at a time; False if they are not contiguous."""
         groups = self._groups(total) if self.mask is None else None
         if groups is None or groups.inner != 1:
             return False
@@ -158,11 +158,11 @@ class Gathers(Expressions):
         return True
 
     def _one_after_the_other(self, rows: list[Value], kind: str, reads: frozenset[int]) -> Value:
-        """Rows interleaved: joined to one vector, and shuffled."""
+        """Interleave rows: concatenate and shuffle them."""
         count, size = rows[0].lanes, len(rows)
         whole, total = rows[0], count
         for row in rows[1:]:
-            # of the same length, before the two are joined
+            # widen the row to the same length
             length = _order([*range(count), *[-1] * (total - count)])
             longer = self.make(
                 f"shufflevector {row}, {row.full_type} poison, {length}", kind, total
@@ -178,14 +178,14 @@ class Gathers(Expressions):
     # --- bytes of words
 
     def _is_word_inside(self, buffer: Source, total: Linear) -> bool:
-        """Whether the word that a byte is part of, counted from the constant part of its position,
-        is proven to lie in the buffer."""
+        """Whether the word of a byte, aligned by the constant part of its index, is provably in
+        range."""
         size = prod(int(n.value) if isinstance(n, Const) else 0 for n in buffer.shape)
         low, high = self.simplify.interval(self.simplify.build(_word_start(total)))
         return low is not None and high is not None and low >= 0 and high + _WORD <= size
 
     def _part_of_words(self, buffer: Source, total: Linear) -> Emission:
-        """Bytes as parts of words that are gathered once for the bytes beside them too."""
+        """Extract bytes from gathered words, which adjacent bytes share."""
         first, reads = _word_start(total), read_from(buffer, total)
         key = ("words", id(buffer), self.simplify.build(first), self.lane)
         words = self.recall(key)
@@ -214,13 +214,13 @@ def _word_start(total: Linear) -> Linear:
 
 
 def _divisor(atom: Expr) -> int | None:
-    """What a number is divided by, where that is known."""
+    """The constant divisor of a quotient or remainder."""
     if isinstance(atom, Binary) and isinstance(atom.right, Const):
         return int(atom.right.value)
     return None
 
 
 def _order(lanes: list[int] | range) -> str:
-    """A mask of a shuffle; -1 is any lane."""
+    """The mask of a shuffle; -1 is any lane."""
     each = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
     return f"<{len(lanes)} x i32> <{each}>"

@@ -1,11 +1,12 @@
-"""Operations on scalars and vectors as LLVM's instructions.
+"""Generates LLVM instructions for operations on scalars and vectors.
 
-Everything is defined here that LLVM leaves open: division by zero, shifts by the width or more.
-What floats do when they become integers, and the functions of mathematics, are expressions by now
-(`relay.te.legalize`).
+It defines what is undefined in LLVM: division by zero, shifts by the width or more. Conversion of
+floats to integers and mathematical functions are expanded before (`relay.te.legalize`).
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from relay import dtypes
 from relay.errors import RelayError
@@ -15,11 +16,11 @@ from relay.te.intervals import ANY_NUMBER
 
 
 class Instructions(Writer):
-    """Writes operations whose operands are values already."""
+    """Generates code for operations on values."""
 
     def _together(self, *pairs: tuple[Expr, Value], result: Expr | None = None) -> list[Value]:
-        """Operands of one operation: all vectors if one is; indices that differ between lanes in 32
-        bits where they fit, which is twice as fast as 64."""
+        """Operands of one operation: all vectors if one is; vectors of indices in 32 bits if they
+        fit, which is twice as fast as 64."""
         values = [value for _, value in pairs]
         if any(value.lanes for value in values):
             values = [self.spread(value) for value in values]
@@ -35,7 +36,7 @@ class Instructions(Writer):
         return low is not None and high is not None and low >= -(2**31) and high < 2**31
 
     def _never_wraps(self, expr: Binary) -> bool:
-        """Whether it is a position computed from positions; int64 from memory may be anything."""
+        """Whether an index is computed from bounded indices only, not from int64 in memory."""
         parts = (expr, expr.left, expr.right)
         return expr.dtype == INDEX and all(
             self.simplify.interval(part) != ANY_NUMBER for part in parts
@@ -90,13 +91,13 @@ class Instructions(Writer):
                 return self._division(expr, left, right, signed)
 
     def _saturated(self, op: str, left: Value, right: Value) -> Value:
-        """What does not fit is the largest number that does, or the smallest."""
+        """Saturating arithmetic."""
         name, more = (f"s{op}.sat", "") if op != "mul" else ("smul.fix.sat", ", i32 0")
         given = f"{left}, {right}{more}"
         return self.make(f"call {left.type} @llvm.{name}.{left.type}({given})", left.type)
 
     def _extremum(self, expr: Binary, left: Value, right: Value, less: str) -> Value:
-        """`right` where left is on the wrong side of it, and NaN where either is."""
+        """The minimum or maximum; NaN if an operand is."""
         reads = left.reads | right.reads
         worse = self.make(f"{less} {left}, {right.text}", "i1", left.lanes)
         best = self.make(f"select {worse}, {right}, {left}", left.type, left.lanes, reads)
@@ -106,20 +107,18 @@ class Instructions(Writer):
         nan = self.make(f"fcmp uno {right}, {right.text}", "i1", left.lanes)
         return self.make(f"select {nan}, {right}, {best}", left.type, left.lanes, reads)
 
+    def _number(self, like: Value, value: int) -> Value:
+        """A constant of the type of another value."""
+        plain = Value(str(value), like.type)
+        return self.spread(plain) if like.lanes else plain
+
     def _shift(self, expr: Binary, left: Value, right: Value, signed: bool) -> Value:
         bits = width(expr.dtype)
         code = "shl" if expr.op == "shl" else "ashr" if signed else "lshr"
         reads = left.reads | right.reads
         if isinstance(expr.right, Const) and 0 <= int(expr.right.value) < bits:
             return self.make(f"{code} {left}, {right.text}", left.type, left.lanes, reads)
-
-        def number(value: int) -> Value:
-            return (
-                self.spread(Value(str(value), left.type))
-                if left.lanes
-                else Value(str(value), left.type)
-            )
-
+        number = partial(self._number, left)
         inside = self.make(f"icmp ult {right}, {number(bits).text}", "i1", left.lanes)
         count = self.make(f"select {inside}, {right}, {number(0)}", left.type, left.lanes)
         moved = self.make(f"{code} {left}, {count.text}", left.type, left.lanes)
@@ -129,7 +128,7 @@ class Instructions(Writer):
         return self.make(f"select {inside}, {moved}, {emptied}", left.type, left.lanes, reads)
 
     def _division(self, expr: Binary, left: Value, right: Value, signed: bool) -> Value:
-        """Quotients and remainders, defined for every divisor: by zero 0, and all of it over."""
+        """Quotient or remainder; by zero the quotient is 0, the remainder the dividend."""
         reads = left.reads | right.reads
         type, lanes = left.type, left.lanes
         remainder = expr.op.endswith("mod")
@@ -138,10 +137,7 @@ class Instructions(Writer):
         def make(code: str, kind: str = type) -> Value:
             return self.make(code, kind, lanes, reads)
 
-        def number(value: int) -> Value:
-            plain = Value(str(value), type)
-            return self.spread(plain) if lanes else plain
-
+        number = partial(self._number, left)
         divisor = int(expr.right.value) if isinstance(expr.right, Const) else None
         low = self.simplify.interval(expr.left)[0] if expr.dtype == INDEX else None
         if divisor is not None and divisor > 0 and (not signed or (low is not None and low >= 0)):
@@ -151,7 +147,7 @@ class Instructions(Writer):
         if not signed:
             quotient = make(f"udiv {left}, {safe.text}")
         else:
-            # the most negative number over -1 overflows: negate instead
+            # the minimum over -1 overflows: negate instead
             minus = make(f"icmp eq {right}, {number(-1).text}", "i1")
             safe = make(f"select {minus}, {number(1)}, {safe}")
             quotient = make(f"sdiv {left}, {safe.text}")
@@ -203,7 +199,7 @@ class Instructions(Writer):
             if source == INDEX:
                 operand = self._as_integer(operand, "i64")
             return operand if kind == operand.type else self._as(operand, kind, "bitcast")
-        # the processor's own conversions of float16; others are written out before
+        # instructions for float16; others are expanded before
         if source == "float16":
             return self._as(self._as(operand, "half", "bitcast"), kind, "fpext")
         if target == "float16":
@@ -254,7 +250,7 @@ _INTRINSICS = {
 
 
 def _conversion(source: str, target: str, from_type: str, to_type: str) -> str:
-    """LLVM's word for a cast; what it leaves undefined was made safe before."""
+    """The LLVM instruction of a cast; undefined cases are handled before."""
     if dtypes.is_float(source):
         if dtypes.is_float(target):
             return "fpext" if bits(to_type) > bits(from_type) else "fptrunc"

@@ -1,4 +1,4 @@
-"""The layouts in which this target computes convolutions fastest:
+"""Preferred layouts of convolutions:
 
     nn.conv2d, NCHW    ->  nn.contrib_conv2d_NCHWc              data NCHW16c, weights OIHW
                            nn.contrib_depthwise_conv2d_NCHWc    data NCHW16c, weights OIHW1i16o
@@ -6,32 +6,27 @@
     nn.conv3d, NCDHW   ->  nn.conv3d                            data NCDHW16c
     nn.conv2d of bytes ->  nn.conv2d                            data NHWC
 
-Vectors run along the output channels, and a block of them is one vector: so results are stored
-vector by vector, and what windows read lies side by side. A block has 16 elements of 32 bits with
-AVX-512, 8 with AVX2, 4 otherwise.
+Vectors run along the output channels, one vector per block: so results are stored in vectors, and
+windows read contiguous memory. A block has 16 elements of 32 bits with AVX-512, 8 with AVX2, or 4.
 
-Which convolutions, and why not the others:
-
-    channels     Output channels that do not fall into blocks leave the call as it was. Input
-                 channels that do not, such as the three of a picture, stay where they are, and the
-                 result is in blocks: inputs are broadcast one by one in any case.
-    weights      stay as they are: their panels are packed once, from any layout. Those of a
-                 depthwise convolution are read as they lie, so they are in blocks too.
+    channels     Output channels must be a multiple of the block. If input channels are not, such as
+                 the three of an image, only the result is blocked: inputs are broadcast one by one.
+    weights      stay as they are, because they are packed once; those of depthwise convolutions
+                 are not packed, so they are blocked.
     groups       of whole blocks of inputs and outputs, or of one channel. Smaller ones would have
                  vectors across groups, and are slower in blocks.
     elements     float32 and float64.
 
-Bytes are summed by instructions that want input channels side by side, by fours (`integers`). With
-the channels last they are so, vectors run along them as well, and scales of channels are vectors as
-before, which in blocks they would not be. Input channels that make no words stay where they are; a
-copy is made of them in any case. Depthwise weights have their channels last too.
+Dot-product instructions of bytes need four adjacent input channels (`integers`): with channels last
+they are, vectors run along them as well, and per-channel scales are vectors. Input channels that
+are no multiple of four stay as they are, because they are copied anyhow. Depthwise weights have
+their channels last too.
 
-For all of these the form in blocks was measured to be as fast or faster with AVX-512: 1.1 to 1.3
-times at windows of 3 and 64 channels and more, 2 to 9 times for pictures of three channels, 2 to 6
-times depthwise, and not slower at windows of 1, at stride 2 or on small images. With AVX2 one layer
-of those tried is slower in blocks, by an eighth: a window of 1 from 1024 to 256 channels at 14x14.
-Bytes with their channels last are 2 to 6 times as fast as with channels first, and as fast as in
-blocks.
+Measured with AVX-512, blocked convolutions are 1.1 to 1.3 times as fast with windows of 3 and 64 or
+more channels, 2 to 9 times for images of three channels, 2 to 6 times if depthwise, and not slower
+with windows of 1, stride 2 or small images. With AVX2 one layer of those measured is an eighth
+slower: a window of 1 from 1024 to 256 channels at 14x14. Bytes with channels last are 2 to 6 times
+as fast as with channels first, and as fast as blocked.
 """
 
 from __future__ import annotations
@@ -49,12 +44,12 @@ from relay.target.llvm.target import LLVMTarget
 
 ELEMENTS = frozenset({"float32", "float64"})
 BYTES = frozenset({"int8", "uint8"})
-WORD = 4  # bytes that are multiplied at once
+WORD = 4  # bytes of a dot product
 SPATIAL: Mapping[str, str] = {"nn.conv1d": "W", "nn.conv2d": "HW", "nn.conv3d": "DHW"}
 
 
 def preferred(call: Call, target: LLVMTarget) -> Call | None:
-    """The call as this target prefers it, over the same arguments; None where it is as good."""
+    """The call in the preferred layouts, over the same arguments; None to keep it."""
     if not isinstance(call.op, OpDef) or call.op.name not in SPATIAL:
         return None
     spatial = SPATIAL[call.op.name]
@@ -84,7 +79,7 @@ def preferred(call: Call, target: LLVMTarget) -> Call | None:
 
 
 def _channels_last(call: Call, data: TensorType, weight: TensorType, spatial: str) -> Call | None:
-    """A convolution of bytes, where its inputs make words or it is depthwise."""
+    """A convolution of bytes, without groups or depthwise, with channels last."""
     assert isinstance(call.op, OpDef)
     inputs, outputs = data.shape[1], weight.shape[0]
     groups: int = call.attrs.groups  # type: ignore[union-attr]
@@ -99,7 +94,7 @@ def _channels_last(call: Call, data: TensorType, weight: TensorType, spatial: st
 
 
 def _is_plain(call: Call, spatial: str) -> bool:
-    """Whether a convolution has the layouts and the elements that are looked at here."""
+    """Whether a convolution has the default layouts and supported element types."""
     known: Any = call.attrs
     layouts = known.data_layout, known.kernel_layout, known.out_layout or known.data_layout
     if layouts != (f"NC{spatial}", f"OI{spatial}", f"NC{spatial}"):
@@ -111,7 +106,7 @@ def _is_plain(call: Call, spatial: str) -> bool:
 
 
 def _over(call: Call, op: OpDef, data: str, kernel: str, out: str) -> Call:
-    """The call in other layouts."""
+    """The call with other layouts."""
     known = dict(call.attrs.items())  # type: ignore[union-attr]
     changes = {"data_layout": data, "kernel_layout": kernel, "out_layout": out}
     return Call(op, call.args, op.make_attrs({**known, **changes}), span=call.span)

@@ -1,7 +1,7 @@
-"""LLVM IR while it is written: lines, names, and what is already known.
+"""Writes LLVM IR as text: lines, names, and known values.
 
-Values are remembered by what they compute, so that the copies of an unrolled loop load and compute
-once what they share; what was read from memory is forgotten when that memory is written.
+Values are reused by the expression they compute (common subexpressions), so that the copies of an
+unrolled loop share loads and computations; a store invalidates values read from its buffer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ ALIGNMENT = 64
 
 _TYPES = {
     "bool": "i1",
-    # Bits, until they are converted: LLVM would move half floats it has no instructions for by way
-    # of a library.
+    # as bits: LLVM calls a library to move half floats without instructions for them
     "float16": "i16",
     "bfloat16": "i16",
     "float32": "float",
@@ -38,7 +37,7 @@ def llvm_type(dtype: str) -> str:
 
 
 def memory_type(dtype: str) -> str:
-    """The type of an element in memory: truth takes a byte."""
+    """The type of an element in memory: booleans are bytes."""
     found = llvm_type(dtype)
     return "i8" if found == "i1" else found
 
@@ -60,7 +59,7 @@ def vector_type(type: str, lanes: int) -> str:
 
 
 def suffix(type: str, lanes: int) -> str:
-    """How LLVM spells a type in the name of an intrinsic."""
+    """A type in the name of an intrinsic."""
     short = {"float": "f32", "double": "f64"}.get(type, type)
     return f"v{lanes}{short}" if lanes else short
 
@@ -73,7 +72,7 @@ def escaped(data: bytes) -> str:
 
 
 def literal(expr: Const) -> str:
-    """A number as LLVM reads it; floats by their bits."""
+    """A number as an LLVM literal; floats by their bits."""
     value = expr.value
     if expr.dtype == "bool":
         return "true" if value else "false"
@@ -88,7 +87,7 @@ def literal(expr: Const) -> str:
 
 @frozen
 class Value:
-    """A value in a register: `lanes` is 0 for a scalar. `reads` are the buffers it came from."""
+    """A value in a register: `lanes` is 0 for a scalar. `reads` are the buffers it depends on."""
 
     text: str
     type: str  # of one lane
@@ -108,14 +107,14 @@ Emission = Steps[Value]
 
 @dataclass
 class Memory:
-    """Bytes handed out like a stack: what is needed at most counts."""
+    """A stack allocator of workspace bytes, with its high-water mark."""
 
     used: Expr = field(default_factory=lambda: const(0, INDEX))
     most: Expr = field(default_factory=lambda: const(0, INDEX))
 
     @contextmanager
     def take(self, size: Expr) -> Iterator[Expr]:
-        """`size` bytes for the time of the block: where they begin."""
+        """Allocate `size` bytes inside the block: their offset."""
         offset = self.used
         self.used = offset + (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
         self.most = binary("max", self.most, self.used)
@@ -125,20 +124,20 @@ class Memory:
 
 @dataclass
 class KernelContext:
-    """What the functions of one kernel share."""
+    """State that the functions of one kernel share."""
 
     name: str
     target: LLVMTarget
     checked: bool = False  # check every index
-    may_alias: bool = False  # outputs may lie where inputs do
-    streams: bool = False  # stores may go past the caches: outputs begin at a vector
-    has_sizes: bool = False  # how much memory it takes is known at run time only
+    may_alias: bool = False  # outputs may overlap inputs
+    streams: bool = False  # streaming stores: outputs are aligned to vectors
+    has_sizes: bool = False  # it has dynamic sizes
     functions: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)  # what each check guards
     shared: Memory = field(default_factory=Memory)
     per_worker: Memory = field(default_factory=Memory)
     parallel_loops: int = 0
-    may_stop: bool = False  # it ends early where a loop was interrupted
+    may_stop: bool = False  # it returns early if a loop was interrupted
 
     def zero(self) -> str:
         """The address of a zero of any type."""
@@ -148,7 +147,7 @@ class KernelContext:
         return f"@{self.name}.zero"
 
     def add_check(self, what: str) -> int:
-        """The number of a check, of which `.outside` leaves a note when it fails."""
+        """The number of a new check, which `.outside` reports when it fails."""
         if not self.checks:
             self.functions.append(self._outside())
         self.checks.append(what)
@@ -173,13 +172,13 @@ class KernelContext:
 
 
 class Writer:
-    """The text of one function."""
+    """Writes one function."""
 
     def __init__(self, kernel: KernelContext, name: str) -> None:
         self.kernel = kernel
         self.name = name
         self.lines: list[str] = []
-        self.entry: list[str] = []  # memory on the stack, allotted once
+        self.entry: list[str] = []  # allocas
         self.block = "entry"
         self.count = 0
         self.pointers: dict[int, str] = {}  # by buffer
@@ -190,14 +189,14 @@ class Writer:
         self.lane: Var | None = None
         self.lanes = 0
         self.mask: Value | None = None
-        self.wider: dict[str, str | None] = {}  # for each mask one that has all its lanes
+        self.wider: dict[str, str | None] = {}  # mask -> a mask that contains its lanes
         self.in_parallel = False
-        self.looked = False  # a loop around looks up whether to go on
-        self.saturates = False  # instead of wrapping
+        self.looked = False  # an enclosing loop polls for interrupts
+        self.saturates = False  # integer arithmetic, instead of wrapping
         self.worker = "0"
         self.widths: dict[Var, int] = {}  # of vector loops so far
         self.dependent: dict[Expr, bool] = {}  # on the lane
-        self.varying: set[Var] = set()  # the lane, and names for what depends on it
+        self.varying: set[Var] = set()  # the lane, and variables that depend on it
 
     def text(self, header: str, parameters: Sequence[str]) -> str:
         return "\n".join(
@@ -245,7 +244,7 @@ class Writer:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is computed inside is not known after: it may not have been computed."""
+        """Values computed inside are not reused after the block, which may not have run."""
         self.known.append({})
         yield
         self.known.pop()
@@ -264,7 +263,7 @@ class Writer:
         return value
 
     def forget_vectors(self) -> None:
-        """Values in lanes were those of a loop with the same variable and another width."""
+        """Forget vector values, of a loop with the same variable and another width."""
         for known in self.known:
             for key in [key for key, (value, _) in known.items() if value.lanes]:
                 del known[key]
@@ -274,7 +273,7 @@ class Writer:
             self.versions[buffer] = self.versions.get(buffer, 0) + 1
 
     def spread(self, value: Value) -> Value:
-        """A scalar in every lane."""
+        """Broadcast a scalar to all lanes."""
         if value.lanes or not self.lanes:
             return value
         if not value.text.startswith("%"):

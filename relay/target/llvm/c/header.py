@@ -5,6 +5,7 @@ the library has.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from string import Template
 from typing import Final
 
@@ -36,19 +37,15 @@ def header_text(types: CTypes, target: LLVMTarget, *, weights: str, threads: int
         out_of_range=abi.OUT_OF_RANGE,
         interrupted=abi.INTERRUPTED,
         types="\n".join(f"typedef struct {data.name} {data.name};" for data in types.data),
-        words="".join(_word_text(name, dtype) for dtype in types.scalars),
-        tensors="".join(_tensor_text(name, dtype) for dtype in types.elements),
+        words="".join(map(partial(_per_type, _WORD, name), types.scalars)),
+        tensors="".join(map(partial(_per_type, _TENSOR, name), types.elements)),
         data="".join(_data_text(types, data) for data in types.data),
         run=_run_text(types),
     )
 
 
-def _word_text(name: str, dtype: str) -> str:
-    return _WORD.substitute(name=name, dtype=dtype, type=c_scalar(dtype))
-
-
-def _tensor_text(name: str, dtype: str) -> str:
-    return _TENSOR.substitute(name=name, dtype=dtype, type=c_scalar(dtype))
+def _per_type(text: Template, name: str, dtype: str) -> str:
+    return text.substitute(name=name, dtype=dtype, type=c_scalar(dtype))
 
 
 def _data_text(types: CTypes, data: CData) -> str:

@@ -202,7 +202,7 @@ class CTypes:
     ) -> CConstructor:
         specs = constructor.places
         positions = arrange(specs).positions
-        paths = _paths("field", constructor.fields)
+        paths = [path for path, _ in _leaves("field", constructor.fields)]
         places = tuple(map(CSlot, paths, specs, positions))
         fields = ", ".join(map(isa.spec_text, constructor.fields))
         text = f"{constructor.name}({fields})" if fields else constructor.name
@@ -247,10 +247,6 @@ def _unused(name: str, names: set[str]) -> str:
         free += "_"
     names.add(free)
     return free
-
-
-def _paths(name: str, structure: Any) -> list[str]:
-    return [path for path, _ in _leaves(name, structure)]
 
 
 def _leaves(name: str, structure: Any) -> list[tuple[str, Any]]:

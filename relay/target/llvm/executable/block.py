@@ -1,7 +1,6 @@
-"""Memory that native code has given away, as arrays.
+"""Exported memory of native code as NumPy arrays.
 
-An array on a block holds it, through any number of views in whatever library; with the last of them
-the block goes back to the runtime, in whichever thread that is.
+An array and its views keep a block alive; the block is freed with the last of them, in any thread.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 
 
 class Block:
-    """Memory of the runtime's; `free` takes it back. It lasts as long as the arrays on it."""
+    """Memory of the runtime, freed by `free` after the last array on it."""
 
     __slots__ = ("__array_interface__", "_base", "_free")
 
@@ -22,8 +21,8 @@ class Block:
         self._free = free
 
     def array(self, place: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        """What lies at `place`, which is within the block."""
-        has_name = dtype.kind != "V"  # others cannot be told from raw bytes
+        """The array at the address `place` in the block."""
+        has_name = dtype.kind != "V"  # the array interface cannot name other types
         self.__array_interface__ = {
             "shape": shape if has_name else (dtype.itemsize * prod(shape),),
             "typestr": dtype.str if has_name else "|u1",

@@ -1,8 +1,8 @@
 """Decode the words that a native program returns (`relay.native.exchange`): the general case.
 
 First every entry gets its type, from the types of the results downwards; then, children first, its
-value. A Python list is made on demand, because most lists of a program are the rest of another.
-Nothing recurses but by the nesting of types.
+value. Python lists are built on demand, because most lists of a program are the tail of another.
+Recursion is bounded by the nesting of types.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from relay.target.llvm.executable.kinds import (
 from relay.target.llvm.executable.style import Style, collect
 from relay.tree import Steps, run
 
-Free = Callable[[int], None]  # gives a block back to the runtime
+Free = Callable[[int], None]  # returns a block to the runtime
 
 
 def copied(place: int, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """Elements that stay where they are."""
+    """A copy of the elements at an address."""
     made = np.empty(shape, dtype)
     if made.nbytes:
         memmove(address(made), place, made.nbytes)
@@ -44,7 +44,7 @@ def copied(place: int, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 
 class Decoder:
-    """One export being decoded: its words, and the elements of small tensors, where they lie."""
+    """Decodes one export: its words, and the elements of small tensors."""
 
     def __init__(self, words: np.ndarray, elements: np.ndarray, style: Style, free: Free) -> None:
         self.numbers = words
@@ -53,14 +53,14 @@ class Decoder:
         self.style = style
         self.free = free
         self.lists = style.classes is not None
-        self.offsets: list[int] = []  # where each entry begins
-        self.starts: list[int] = []  # the number of its first object
+        self.offsets: list[int] = []  # of entries
+        self.starts: list[int] = []  # index of the first object of each entry
         self.blocks: dict[int, Block] = {}  # by offset
         self.kinds: list[Kind | None] = []  # of the first object of each entry
         self.made: list[Any] = []  # of every object
 
     def values(self, roots: Sequence[tuple[int, Kind]], known: Mapping[int, RefValue]) -> list[Any]:
-        """The values of some words. `known` are cells there are already, by word."""
+        """The values of some words. `known` are existing cells, by word."""
         self._find_entries(len(roots))
         self._find_kinds(roots)
         words, made = self.words, self.made
@@ -91,10 +91,10 @@ class Decoder:
             cell.value = collect(unflatten(kind.structure, parts), self.style)
         return [self._word(word, kind) for word, kind in roots]
 
-    # --- looking ahead
+    # --- entries and their kinds
 
     def _find_entries(self, roots: int) -> None:
-        """Where each begins; and the memory that is ours now, before anything can fail."""
+        """Find all entries, and own exported memory before anything can fail."""
         words = self.words
         offset, end, index = roots, len(words), 0
         while offset < end:
@@ -119,7 +119,7 @@ class Decoder:
         self.made = [None] * index
 
     def _entry(self, index: int) -> int:
-        """The entry an object is in."""
+        """The entry of an object."""
         if len(self.starts) == len(self.made):
             return index
         return bisect_right(self.starts, index) - 1
@@ -132,7 +132,7 @@ class Decoder:
             index, kind = pending.pop()
             entry = self._entry(index)
             if found[entry] is not None or starts[entry] != index:
-                continue  # whoever leads to the first of a chain says what the others are
+                continue  # the kinds in a chain follow from its first object
             found[entry] = kind
             first = offsets[entry] + 4
             if type(kind) is CellKind:
@@ -149,7 +149,7 @@ class Decoder:
                     pending.append((words[position] >> 1, part))
 
     def _find_in_chain(self, offset: int, kind: Kind) -> list[tuple[int, Kind]]:
-        """The objects a chain leads to."""
+        """The objects that a chain refers to, and their kinds."""
         words = self.words
         tag, objects, length, count, end = words[offset + 1 : offset + 6]
         found = []
@@ -168,7 +168,7 @@ class Decoder:
     # --- one object
 
     def _word(self, word: int, kind: Kind) -> Any:
-        """The value of an object word whose entry is done."""
+        """The value of an object word whose entry is decoded."""
         if not word & 1:
             made = self.made[word >> 1]
             if made is None and type(kind) is DataKind and self.lists and kind.is_list:
@@ -180,7 +180,7 @@ class Decoder:
     def _parts(
         self, row: Sequence[int], kinds: Sequence[Kind], positions: Sequence[int]
     ) -> list[Any]:
-        """The values of words, in the order of the kinds."""
+        """The values of fields, in the order of the kinds."""
         scalar = self.style.scalars.one
         return [
             scalar(kind.decode(row[position]), kind.dtype)
@@ -217,7 +217,7 @@ class Decoder:
     # --- chains
 
     def _chain(self, index: int, offset: int, kind: Kind) -> None:
-        """The objects of a chain, from the last one on."""
+        """Decode the objects of a chain, from the last one."""
         words, made = self.words, self.made
         tag, objects, length, count, end = words[offset + 1 : offset + 6]
         kinds = [kind]
@@ -258,7 +258,7 @@ class Decoder:
     def _elements(
         self, cons: Case, places: Sequence[int], first: int, count: int, width: int
     ) -> list[Any]:
-        """Those in `count` rows of words; `places` are those of the parts of an element."""
+        """The elements in `count` rows of words; `places` are the words of an element in a row."""
         end = first + count * width
         columns: list[list[Any]] = []
         for kind, place in zip(cons.kinds, places, strict=False):
@@ -272,13 +272,13 @@ class Decoder:
 
 
 def _next(kind: Kind, tag: int) -> Kind:
-    """What an object in a chain leads to."""
+    """The kind of the next object of a chain."""
     assert isinstance(kind, DataKind)
     return kind.cases[tag].objects[-1]
 
 
 def elements_of(cons: Case, columns: Sequence[list[Any]], count: int, style: Style) -> list[Any]:
-    """The elements of a list, from their parts."""
+    """The elements of a list, from columns of their fields."""
     if cons.is_flat:
         return columns[0]
     parts = iter(columns)

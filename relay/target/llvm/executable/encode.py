@@ -1,14 +1,14 @@
 """Encode Python values as the words that a native program takes (`relay.native.exchange`).
 
-    42, np.ones(3), torch.ones(3), relay.nd.array(…)     scalars and tensors, read where they lie
+    42, np.ones(3), torch.ones(3), relay.nd.array(…)     scalars and tensors, without a copy
     (a, b), [a, b]                                       tuples
-    Cons(1, Nil)                                         data, as the interpreter has it
-    Node(left, right)                                    objects of a class with a constructor's
-                                                         name and as many fields (dataclasses)
+    Cons(1, Nil)                                         data, as values of the interpreter
+    Node(left, right)                                    instances of a class with the name and the
+                                                         number of fields of a constructor
     [a, b, c]                                            a List;   None or a value: an Option
 
-The types of the program say what is meant. What is shared stays shared. A reader is made once per
-type, so that a call does no work that depends on the type alone.
+The types of the program resolve ambiguities. Sharing is preserved. There is one reader per type, so
+that a call does no work that depends on the type alone.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from relay.target.llvm.program.words import arrange
 
 # The fields of an object, in order.
 Fields = Callable[[Any], Sequence[Any]]
-# Writes the entry with an index, of what has these fields.
+# Writes the entry with an index, given its fields.
 Write = Callable[[Sequence[Any], int, Message], None]
 
 
 class Readers:
-    """The readers of a program's types; each is made when it is first asked for."""
+    """The readers of the types of a program, made on demand."""
 
     def __init__(self, types: Mapping[str, isa.DataType]) -> None:
         self.types = types
         self.cases: dict[isa.DataSpec, dict[str, Case]] = {}
-        self.classes: dict[isa.DataSpec, Classes] = {}  # as far as they were seen
+        self.classes: dict[isa.DataSpec, Classes] = {}  # seen so far
         self._made: dict[isa.Spec, Read] = {}
         self._incomplete: list[Case | Cell] = []
 
     def __getitem__(self, spec: isa.Spec) -> Read:
         found = self._made.get(spec) or self._make(spec)
-        while self._incomplete:  # types mention each other: their parts come after them
+        while self._incomplete:  # types may be recursive: fields come later
             entry = self._incomplete.pop()
             parts = entry.parts
             parts.readers += [self._made.get(one) or self._make(one) for one in parts.specs]
@@ -79,11 +79,11 @@ class Readers:
 
 @dataclass(eq=False)
 class Parts:
-    """What an object holds: how it is read, and where it lies."""
+    """The fields of an object: their types, readers, and order in memory."""
 
     specs: tuple[isa.Spec, ...]
-    objects: int  # so many of the words are object words; they come first
-    order: tuple[int, ...] | None  # which part each word holds, when not in order
+    objects: int  # number of object words, which come first
+    order: tuple[int, ...] | None  # the field of each word, if not in order
     readers: list[Read] = field(default_factory=list)
 
     @classmethod
@@ -94,16 +94,16 @@ class Parts:
         return cls(tuple(specs), arranged.objects, None if order == [*places] else tuple(order))
 
     def place_of(self, part: int) -> int:
-        """The word that holds a part."""
+        """The index of the word of a field."""
         return part if self.order is None else self.order.index(part)
 
     def words(self, values: Sequence[Any], message: Message) -> Sequence[int]:
-        """The words of `values`, in their order in memory."""
+        """The words of `values`, in the order of memory."""
         found = [read(value, message) for read, value in zip(self.readers, values, strict=True)]
         return found if self.order is None else [found[place] for place in self.order]
 
     def wrong(self, values: Sequence[Any]) -> int | None:
-        """Which of `values` cannot be read, looked at by itself."""
+        """The index of the first of `values` that cannot be read."""
         for position, (read, value) in enumerate(zip(self.readers, values, strict=True)):
             try:
                 read(value, Message())
@@ -120,12 +120,12 @@ class Case:
     """A constructor."""
 
     name: str
-    structure: tuple[Any, ...]  # the types of the fields; those of tuples in tuples
+    structure: tuple[Any, ...]  # the types of the fields, with nested tuples
     is_flat: bool  # no field is a tuple
     head: tuple[int, int, int]  # tag, object words, words
     parts: Parts
-    word: int | None  # what stands for all its values, if they hold nothing
-    write: Write = field(init=False)  # writes the entry of a value; there when all readers are
+    word: int | None  # of all its values, if it has no fields
+    write: Write = field(init=False)  # writes the entry of a value; set when all readers are made
 
     @classmethod
     def of(cls, constructor: isa.Constructor, tag: int) -> Case:
@@ -144,7 +144,7 @@ class Case:
 
 
 def entry_writer(case: Case) -> Write:
-    """Writes the entries of values made by a constructor, given their fields."""
+    """The writer of entries of a constructor."""
     parts, readers, order = case.parts, case.parts.readers, case.parts.order
     tag, objects, words = case.head
     if not case.is_flat or words > 2:
@@ -156,7 +156,7 @@ def entry_writer(case: Case) -> Write:
             message.words += (layout.DATA + INDEX * index, tag, objects, words, *found)
 
         return write
-    # nearly all constructors are of these two kinds
+    # fast paths for nearly all constructors
     if words == 2:
         first, second = readers
 
@@ -178,14 +178,14 @@ def entry_writer(case: Case) -> Write:
     return write_one
 
 
-# What a class of Python's stands for, and how to get the fields of an instance; None for nothing.
+# The constructor of a Python class, and how to get the fields of an instance; None for others.
 Classes = dict[type, "tuple[Case, Fields] | None"]
 
 
 def data_reader(
     kind: isa.DataType, cases: Mapping[str, Case], classes: Classes, number: int
 ) -> Read:
-    """Values of a data type, from whatever Python has for them."""
+    """The reader of a data type."""
     base = kind.name.partition("[")[0]
     read_other = _other_reader(kind, cases, number)
 
@@ -223,7 +223,7 @@ def data_reader(
 
 
 def _other_reader(kind: isa.DataType, cases: Mapping[str, Case], number: int) -> Read:
-    """Python's own values, where the data type has some."""
+    """The reader of Python lists, None, and values of an Option; it rejects others."""
     if kind.is_list:
         return _list_reader(kind, cases, number)
     if kind.is_option:
@@ -239,7 +239,7 @@ def _list_reader(kind: isa.DataType, cases: Mapping[str, Case], number: int) -> 
     cons, nil = cases["Cons"], cases["Nil"].word
     assert nil is not None
     element = cons.structure[0]
-    # where the rest is, counted from the end of an entry
+    # the word of the tail, from the end of an entry
     last = cons.parts.place_of(len(cons.parts.specs) - 1) - len(cons.parts.specs)
 
     def read(values: Any, message: Message) -> int:
@@ -273,7 +273,7 @@ def _list_reader(kind: isa.DataType, cases: Mapping[str, Case], number: int) -> 
         except Mismatch as error:
             error.places.append(f"element {position - index} of the list")
             raise
-        out[last] = nil  # the rest of the last one
+        out[last] = nil  # the tail of the last one
         return 2 * index
 
     return read
@@ -295,7 +295,7 @@ def _option_reader(cases: Mapping[str, Case]) -> Read:
 
 
 def _class_of(cls: type, cases: Mapping[str, Case]) -> tuple[Case, Fields] | None:
-    """The constructor a Python class stands for, and how to get the fields of an instance."""
+    """The constructor of a Python class, and how to get the fields of an instance."""
     case = cases.get(_constructor_name(cls))
     names = getattr(cls, "__match_args__", ())
     if case is None or len(names) != len(case.structure):
@@ -311,7 +311,7 @@ def _no_fields(value: Any) -> Sequence[Any]:
 
 
 def _constructor_name(cls: type) -> str:
-    """The constructor that instances of `cls` are made by: its name, or what it is declared as."""
+    """The name of the constructor of a class: its own, or the declared one."""
     declared = vars(cls).get("__relay_data__")
     case = declared.case(cls) if declared is not None else None
     return cls.__name__ if case is None else str(case.name)
@@ -340,7 +340,7 @@ def _kind_text(kind: isa.DataType) -> str:
 class Cell:
     """The cells of a type."""
 
-    structure: Any  # of what they hold: Spec, or tuples of them
+    structure: Any  # of the contents: Spec, or nested tuples
     parts: Parts
 
     def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
@@ -349,12 +349,12 @@ class Cell:
         message.words += (layout.REFERENCE + INDEX * index, self.parts.objects, len(found), *found)
 
     def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
-        """Note where it is."""
+        """Add the location of an error."""
         error.places.append("the contents of a reference")
 
 
 def reference_reader(spec: isa.ReferenceSpec, cell: Cell, number: int) -> Read:
-    """Cells."""
+    """The reader of cells."""
 
     def read(value: Any, message: Message) -> int:
         if not isinstance(value, RefValue):
@@ -382,7 +382,7 @@ def _refuse_functions(value: Any, message: Message) -> int:
 
 
 def take_apart(structure: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """The leaves of `values`, which must be nested like `structure`."""
+    """The leaves of `values`, which must be nested as `structure`."""
     leaves = []
     pending = [*reversed(list(zip(structure, values, strict=True)))]
     while pending:
@@ -392,10 +392,7 @@ def take_apart(structure: Sequence[Any], values: Sequence[Any]) -> list[Any]:
             continue
         parts = value.fields if isinstance(value, TupleValue) else value
         if not isinstance(parts, tuple | list) or len(parts) != len(wanted):
-            raise Mismatch(_tuple_of(len(wanted)), describe(value))
+            count = len(wanted)
+            raise Mismatch(f"a tuple of {count}" if count != 1 else "one value", describe(value))
         pending.extend(reversed(list(zip(wanted, parts, strict=True))))
     return leaves
-
-
-def _tuple_of(count: int) -> str:
-    return f"a tuple of {count}" if count != 1 else "one value"

@@ -1,7 +1,7 @@
-"""Encode Python's scalars and tensors as the words that a native program takes.
+"""Encode scalars and tensors as the words that a native program takes.
 
-A scalar is the word itself. A tensor is an entry with its address and its sizes: elements are read
-where they lie, when they are dense and in order, and copied otherwise.
+A scalar is the word itself. A tensor is an entry with its address and sizes; its elements are
+copied only if they are not dense and row-major.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNKNOWN: Final = "?"
 
 
 def scalar_reader(dtype: str) -> Read:
-    """Numbers, and whatever is a tensor without dimensions."""
+    """The reader of scalars: numbers, and tensors of rank 0."""
     stored = dtypes.to_numpy(dtype)
     if dtype == "bool":
         return _boolean_reader(stored)
@@ -47,7 +47,7 @@ def _boolean_reader(stored: np.dtype) -> Read:
             return 1
         if value is False:
             return 0
-        if type(value) is int:  # a number is none, as a truth value is no number
+        if type(value) is int:  # integers and booleans are not converted to each other
             raise Mismatch("bool", describe(value), "convert it: bool(x)")
         return int(bool(_zero_rank(value, "bool", stored)))
 
@@ -55,7 +55,7 @@ def _boolean_reader(stored: np.dtype) -> Read:
 
 
 def integer_range(dtype: str) -> tuple[int, int]:
-    """The least and the greatest number of a type of integers."""
+    """The minimum and maximum of an integer type."""
     width = int(dtype.removeprefix("u").removeprefix("int"))
     if dtype.startswith("u"):
         return 0, (1 << width) - 1
@@ -76,7 +76,7 @@ def _integer_reader(dtype: str, stored: np.dtype) -> Read:
 
 def _float_reader(dtype: str, stored: np.dtype) -> Read:
     form = {"float16": "e", "float32": "f", "float64": "d"}.get(dtype)
-    if form is None:  # the narrow ones have no code in `struct`
+    if form is None:  # `struct` has no code for narrow floats
         as_integer = np.dtype(f"u{stored.itemsize}")
 
         def read_narrow(value: Any, message: Message) -> int:
@@ -102,7 +102,7 @@ def _float_reader(dtype: str, stored: np.dtype) -> Read:
 
 
 def _infinity(value: float, dtype: str) -> float:
-    """What becomes of a number that is too large for a type of floats, as NumPy has it."""
+    """The infinity that NumPy converts a number to that is too large for a float type."""
     try:
         return math.copysign(math.inf, value)
     except OverflowError:
@@ -110,7 +110,7 @@ def _infinity(value: float, dtype: str) -> float:
 
 
 def _zero_rank(value: Any, dtype: str, stored: np.dtype) -> np.ndarray:
-    """A number that is not Python's: a tensor without dimensions, of the type wanted."""
+    """A tensor of rank 0 of the required type."""
     array = _array(value, ScalarSpec(dtype), stored)
     if array.dtype != stored:
         raise Mismatch(dtype, _found(value, array), _conversion(value, ScalarSpec(dtype)))
@@ -123,12 +123,12 @@ def _zero_rank(value: Any, dtype: str, stored: np.dtype) -> np.ndarray:
 
 
 def tensor_reader(spec: TensorSpec, number: int) -> Read:
-    """Tensors; `number` is that of the reader among those of a program."""
+    """The reader of tensors; `number` identifies it within a program."""
     stored = dtypes.to_numpy(spec.dtype)
     shape = spec.shape
     rank = len(shape)
     any_size = all(size == UNKNOWN for size in shape)
-    rest: tuple[int, ...] | None = None  # bytes and sizes, where they are always the same
+    rest: tuple[int, ...] | None = None  # bytes and sizes, if they are static
     if all(isinstance(size, int) for size in shape):
         rest = (math.prod(map(int, shape)) * stored.itemsize, *map(int, shape))
     misaligned = stored.alignment - 1  # bits of an address
@@ -144,7 +144,7 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
             and rest is not None
             and array.dtype is stored
             and array.shape == shape
-            and array.flags.carray  # which is about alignment, too
+            and array.flags.carray  # which includes alignment
         ):
             index = message.count
             message.count = index + 1
@@ -177,10 +177,10 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
 
 @cache
 def place_finder() -> Callable[[np.ndarray], int]:
-    """How to find out where the elements of an array begin.
+    """A function that returns the address of the elements of an array.
 
-    An array has their address right behind what every object of Python has (so NumPy's header for
-    C says), which is a fraction of the time of asking NumPy. Where that is not so, NumPy is asked.
+    NumPy's C API has it right after the object header, where it is much faster to read than through
+    NumPy. Where the layout differs, NumPy is asked.
     """
     behind = object.__basicsize__
     from_address = c_size_t.from_address
@@ -208,7 +208,7 @@ def _array(value: Any, spec: TensorSpec | ScalarSpec, stored: np.dtype) -> np.nd
 def _check_sizes(
     sizes: tuple[int, ...], spec: TensorSpec, array: np.ndarray, message: Message
 ) -> None:
-    """The sizes that are numbers are these, and those of one name are all the same."""
+    """Check static sizes, and that dynamic sizes of one name are equal."""
     for axis, (size, wanted) in enumerate(zip(sizes, spec.shape, strict=True)):
         if isinstance(wanted, int):
             if size != wanted:
@@ -227,7 +227,7 @@ def _check_sizes(
 
 
 def _found(value: Any, array: np.ndarray) -> str:
-    """What was found where a tensor was wanted; Python's own numbers as they are."""
+    """The type of an invalid value; Python numbers as they are."""
     return describe(value if isinstance(value, bool | int | float) else array)
 
 

@@ -1,13 +1,13 @@
 """Encode plain Python arguments in native code (`relay.native.python_values`).
 
-    plan = reading_plan(structures, readers)         once for a function; None where it cannot work
+    plan = reading_plan(structures, readers)         once per function; None if not supported
     reading = Reading(plan, request, words)          the memory of one call at a time
     status = reading.read(args)                      the arguments, a tuple
     …
     reading.end()                                    after HOLDS, when the call is over
 
-Native code gives up where anything is unusual, and then the readers of `encode.py` read it all. The
-plan learns from them what classes stand for.
+Native code gives up at any uncommon value, and then the readers of `encode.py` read all arguments.
+The plan learns from them the constructors of classes.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from relay.program.program import DataSpec, ScalarSpec, Spec, flatten
 from relay.target.llvm.executable.encode import Case, Classes, Readers
 from relay.target.llvm.executable.encode_leaves import UNKNOWN, integer_range
 
-_CLASSES_BESIDES: Final = 8  # places for classes, besides two for each constructor
+_CLASSES_BESIDES: Final = 8  # entries for classes, in addition to two per constructor
 
 
 @cache
 def python_table() -> array[int] | None:
-    """Addresses of what native code needs of Python; None where its objects look different."""
+    """The table of Python functions and objects; None if the object layout is unknown."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
     if ctypes.sizeof(ctypes.c_void_p) != 8 or not all(map(_is_as_expected, _samples())):
@@ -68,7 +68,7 @@ def _samples() -> list[np.ndarray]:
 
 
 def _is_as_expected(sample: np.ndarray) -> bool:
-    """Whether an array has everything where native code looks for it."""
+    """Whether an array has the memory layout that native code expects."""
     place = id(sample)
 
     def word(offset: int) -> int:
@@ -94,39 +94,39 @@ def _is_as_expected(sample: np.ndarray) -> bool:
 
 
 class _Record(NamedTuple):
-    """A record of a plan, by its number."""
+    """The index of a record of a plan."""
 
     number: int
 
 
 class _ClassTable(NamedTuple):
-    """Where the classes of a data type are written down."""
+    """The class table of a data type in a plan."""
 
     record: _Record  # of the data type
     classes: _Record
-    words: int  # of a class
-    most: int
-    takes_others: bool  # classes that stand for nothing are of interest, too
+    words: int  # per class
+    most: int  # classes
+    takes_others: bool  # also classes without a constructor
     cases: Mapping[str, _Record]
 
 
 @dataclass(eq=False)
 class Plan:
-    """What native code reads for the arguments of a function."""
+    """The plan for reading the arguments of a function in native code."""
 
     readers: Readers
     words: array[int]
     root: int  # offset of a record
-    arguments: int  # how many words stand for them
-    symbols: int  # how many sizes have names
+    arguments: int  # number of their words
+    symbols: int  # number of dynamic sizes
     offsets: Sequence[int]  # of records
     kinds: Mapping[DataSpec, _ClassTable]
-    _known: dict[DataSpec, int] = field(default_factory=dict)  # classes that were looked at
+    _known: dict[DataSpec, int] = field(default_factory=dict)  # number of classes that were added
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _kept: list[Any] = field(default_factory=list)  # whose addresses are in the plan
+    _kept: list[Any] = field(default_factory=list)  # objects whose addresses are in the plan
 
     def learn(self) -> None:
-        """Take over what the readers have found out about classes."""
+        """Add the classes that the readers have seen."""
         for spec, kind in self.kinds.items():
             classes = self.readers.classes[spec]
             if self._known.get(spec, 0) == len(classes):
@@ -158,7 +158,7 @@ class Plan:
 
 
 def _is_plain(cls: type, names: Sequence[str]) -> bool:
-    """Whether fields of instances are just there: to get one runs nothing of somebody else's."""
+    """Whether getting a field of an instance runs no user code."""
     usual = (object.__getattribute__, tuple.__getattribute__)
     if getattr_static(cls, "__getattribute__") not in usual or hasattr(cls, "__getattr__"):
         return not names
@@ -179,13 +179,13 @@ _JUST_THERE: Final = (MemberDescriptorType, type(vars(_Pair)["first"]))  # slots
 
 
 class _Planner:
-    """Records, while there are more to come."""
+    """Builds the records of a plan."""
 
     def __init__(self, readers: Readers) -> None:
         self.readers = readers
         self.records: list[list[int | _Record]] = []
         self.symbols: dict[str, int] = {}
-        self.kept: list[Any] = []  # whose addresses are in records
+        self.kept: list[Any] = []  # objects whose addresses are in records
         self.kinds: dict[DataSpec, _ClassTable] = {}
         self._made: dict[Spec, _Record] = {}
         self._incomplete: list[tuple[Case, _Record]] = []
@@ -195,13 +195,13 @@ class _Planner:
         return _Record(len(self.records) - 1)
 
     def fill(self, record: _Record, structure: Sequence[Any], places: Sequence[int]) -> None:
-        """Add the record and the place of each field; `places` are those of the leaves."""
+        """Append the record and the word of each field; `places` are the words of the leaves."""
         leaf = iter(places)
         pending = [(record, iter(structure))]
         while pending:
             into, parts = pending[-1]
             for part in parts:
-                if isinstance(part, tuple):  # the rest comes after what is in it
+                if isinstance(part, tuple):  # its fields come before the rest
                     inside = self.add(native.TUPLE, len(part))
                     self.records[into.number] += (inside, 0)
                     pending.append((inside, iter(part)))
@@ -219,7 +219,7 @@ class _Planner:
         return made
 
     def complete(self) -> None:
-        """Fill in the fields of cases: types mention each other."""
+        """Fill in the fields of cases, which may be recursive."""
         while self._incomplete:
             case, record = self._incomplete.pop()
             places = [case.parts.place_of(part) for part in range(len(case.parts.specs))]
@@ -275,12 +275,12 @@ def _scalar(dtype: str) -> list[int]:
 
 
 def reading_plan(structures: Sequence[Any], readers: Readers) -> Plan | None:
-    """The plan for arguments of these types, tuples nested in tuples; None if there is no way."""
+    """The plan for arguments of these types, with nested tuples; None if not supported."""
     if python_table() is None:
         return None
     planner = _Planner(readers)
     arguments = len(flatten(tuple(structures)))
-    root = planner.add(native.TUPLE, len(structures))  # the first: no case has offset 0
+    root = planner.add(native.TUPLE, len(structures))  # the first record: no case has offset 0
     planner.fill(root, structures, range(arguments))
     planner.complete()
     offsets, end = [], 0
@@ -311,7 +311,7 @@ class Reading:
     __slots__ = ("_address", "_end", "_perform", "_plan", "_read", "_runtime", "_symbols", "_words")
 
     def __init__(self, plan: Plan, request: int, words: int) -> None:
-        """The entries become those of the request there; the words are written to `words`."""
+        """Entries are added to the request; the words of arguments are written to `words`."""
         table = python_table()
         assert table is not None
         self._plan = plan
@@ -339,13 +339,13 @@ class Reading:
         return self._read(self._address, args)
 
     def perform(self, args: tuple[Any, ...]) -> int:
-        """GAVE_UP; or, once the request has run, twice its status and READ or HOLDS."""
+        """Read, and run the request: GAVE_UP, or twice the status plus READ or HOLDS."""
         return self._perform(self._address, args)
 
     def end(self) -> None:
-        """Let go of what is held."""
+        """Release the objects that were kept alive."""
         self._end(self._address)
 
     def __del__(self) -> None:
-        if hasattr(self, "_end"):  # else it was never complete
+        if hasattr(self, "_end"):  # else `__init__` failed
             self._runtime.close_reading(self._address)

@@ -1,4 +1,4 @@
-"""The types of results, with what is known of their words before there are any."""
+"""The types of results, with everything that decoding needs to know about them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from relay.program import program as isa
 from relay.target.llvm.executable.style import Number
 from relay.target.llvm.program.words import arrange, is_object
 
-Unpack = Callable[..., tuple[int, ...]]  # words of a buffer, from an offset in bytes on
+Unpack = Callable[..., tuple[int, ...]]  # words of a buffer, from a byte offset
 
 
 @dataclass(eq=False)
 class TensorKind:
-    """Tensors of an element type, and a rank: `entry` reads the words of one from a buffer."""
+    """Tensors of an element type and a rank: `entry` reads the words of one from a buffer."""
 
     dtype: np.dtype
     entry: Unpack
@@ -33,7 +33,7 @@ class TensorKind:
 
 @dataclass(eq=False)
 class ScalarKind:
-    """Scalars, which are in the low bytes of words: `decode` takes them."""
+    """Scalars, in the low bytes of words."""
 
     dtype: np.dtype
     decode: Callable[[int], Number]
@@ -43,36 +43,36 @@ class ScalarKind:
         self._stored = np.dtype(np.uint8) if self._is_bool else self.dtype
         self._step = 8 // self.dtype.itemsize
         none = np.empty(0, np.int64)
-        self._last = (none, none.view(self._stored))  # words that were looked at: mostly the same
+        self._last = (none, none.view(self._stored))  # a cached view of the last words
 
     def column(self, words: np.ndarray, first: int, count: int, width: int) -> np.ndarray:
-        """Those in `count` words from the first on, `width` words apart, where they lie."""
+        """The scalars in `count` words, `width` words apart, without a copy."""
         known, stored = self._last
         if known is not words:
             stored = words.view(self._stored)
             self._last = (words, stored)
         step = self._step
         found = stored[first * step : (first + count * width) * step : width * step]
-        return np.not_equal(found, 0) if self._is_bool else found  # any bit counts
+        return np.not_equal(found, 0) if self._is_bool else found  # any nonzero byte is true
 
 
 @dataclass(eq=False)
 class CellKind:
-    """Cells, with the kinds of their contents, and the words those are in."""
+    """Cells, with the kinds and words of their contents."""
 
-    structure: Any  # of what they hold
+    structure: Any  # of the contents
     positions: tuple[int, ...]
     contents: list[Kind] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class FunctionKind:
-    """Functions, which cannot leave a program."""
+    """Functions, which cannot be exported."""
 
 
 @dataclass(eq=False)
 class DataKind:
-    """A data type; the kinds of fields are filled in later, because types mention each other."""
+    """A data type; the kinds of fields are filled in later, because types may be recursive."""
 
     cases: list[Case] = field(default_factory=list)
     is_list: bool = False
@@ -80,7 +80,7 @@ class DataKind:
 
     @cached_property
     def cons(self) -> Case:
-        """The constructor of lists that are not empty."""
+        """The constructor of nonempty lists."""
         first, second = self.cases
         return first if first.kinds else second
 
@@ -94,19 +94,19 @@ class Case:
 
     constructor: isa.Constructor
     node: ConstructorNode
-    positions: tuple[int, ...]  # of every place: the word it is in
+    positions: tuple[int, ...]  # of the word of every field
     is_flat: bool  # no field is a tuple
-    kinds: list[Kind] = field(default_factory=list)  # of every place
+    kinds: list[Kind] = field(default_factory=list)  # of every field
     objects: list[Kind] = field(default_factory=list)  # of every object word
 
     @property
     def rest(self) -> int:
-        """The word with the rest of a list."""
+        """The word with the tail of a list."""
         return self.positions[-1]
 
     @cached_property
     def chain_places(self) -> tuple[int, ...]:
-        """Where in a row of a chain the parts of an element are: the rest has no word there."""
+        """The words of an element in a row of a chain, which has no word for the tail."""
         return tuple(place - (place > self.rest) for place in self.positions[:-1])
 
 
@@ -157,13 +157,13 @@ class Kinds:
             flat = not any(isinstance(part, tuple) for part in one.fields)
             made.cases.append(Case(one, node, arrange(one.places).positions, flat))
             self._incomplete.append((made.cases[-1], one))
-        TypeData(header, (), tuple(case.node for case in made.cases))  # gives them their tags
+        TypeData(header, (), tuple(case.node for case in made.cases))  # sets their tags
         made.is_list, made.is_option = kind.is_list, kind.is_option
         return made
 
 
 def decoder(dtype: str) -> Callable[[int], Number]:
-    """The number in the low bytes of a word; what the others hold is not defined."""
+    """Decodes the low bytes of a word; the others are undefined."""
     stored = dtypes.to_numpy(dtype)
     bits = 8 * stored.itemsize
     mask = (1 << bits) - 1

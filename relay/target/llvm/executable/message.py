@@ -1,8 +1,7 @@
-"""The values of one call on their way into a native program (`relay.native.exchange`).
+"""The encoded arguments of one call of a native program (`relay.native.exchange`).
 
-A reader turns a value into the word that stands for it: a scalar is the word itself, everything
-else an entry of the message, which is written at once or has to wait. So values nest as deep as
-they like, and nothing recurses.
+A reader converts a value to a word: a scalar is the word itself, any other value an entry of the
+message, which is written at once or queued. So values of any depth are encoded without recursion.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
 from relay.nd import NDArray
 from relay.program.program import ReferenceSpec
 
-INDEX: Final = 256  # an entry begins with its kind and its index
+INDEX: Final = 256  # an entry begins with kind + INDEX * index
 
-# A value, as the word that stands for it; what it needs besides is added to the message.
+# Converts a value to a word, and adds its entries to the message.
 Read = Callable[[Any, "Message"], int]
 
 
 class Entry(Protocol):
-    """What knows how to write an entry."""
+    """Writes entries of a constructor, or of cells."""
 
     @property
     def write(self) -> Callable[[Sequence[Any], int, Message], None]:
-        """Write one, given its fields and its index."""
+        """Write an entry, given its fields and its index."""
 
     def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
-        """Note which of the fields is wrong."""
+        """Add the invalid field to the location of an error."""
 
 
 class Message:
-    """The values of one call, being written down."""
+    """The encoded arguments of one call."""
 
     __slots__ = (
         "argument",
@@ -51,26 +50,25 @@ class Message:
     )
 
     def __init__(self) -> None:
-        self.argument = ""  # the name of the one that is read now
+        self.argument = ""  # the name of the current one
         self.words: list[int] = []  # the entries
-        self.count = 0  # how many there are, or will be
-        # Entries, those that wait and those that are written: what they were made of lives as long
-        # as the message, so that identities stay those of different things.
+        self.count = 0  # their number, with queued ones
+        # All entries, written or queued; keeps their values alive, so that identities stay unique.
         self.pending: list[tuple[Entry, Sequence[Any], int]] = []
         self.written = 0
-        self.held: list[Any] = []  # what else must live as long
+        self.held: list[Any] = []  # other values to keep alive
         self.seen: dict[tuple[int, int], int] = {}  # (reader, identity) -> word
         self.cells: list[tuple[RefValue, int, ReferenceSpec]] = []  # and their indices
-        self.bindings: dict[str, tuple[int, str]] = {}  # sizes by name, and where they were found
+        self.bindings: dict[str, tuple[int, str]] = {}  # dynamic sizes, and where they are from
 
     def finish(self) -> None:
-        """Write what waits, and what that needs, and so on."""
+        """Write all queued entries."""
         pending, written = self.pending, self.written
         if len(pending) == written:
             return
         entry, fields = pending[0][:2]
         try:
-            # the list grows while it is gone through
+            # the list grows during iteration
             for entry, fields, index in islice(pending, written, None):
                 entry.write(fields, index, self)
         except Mismatch as error:
@@ -80,7 +78,7 @@ class Message:
 
 
 class Mismatch(Exception):
-    """A value is not of the type that is wanted. Where it is, those who asked for it add."""
+    """A value has the wrong type. Callers add its location."""
 
     def __init__(self, expected: str, found: str, hint: str | None = None) -> None:
         super().__init__(expected, found)
@@ -91,7 +89,7 @@ class Mismatch(Exception):
 
 
 def refusal(error: Mismatch, name: str) -> EvaluationError:
-    """What is wrong with an argument, for whoever gave it."""
+    """The error for an invalid argument."""
     where = ", ".join([f"argument `{name}`", *reversed(error.places)])
     return EvaluationError.of(
         f"wrong value in {where}", None, error.expected, error.found, error.hint
@@ -99,7 +97,7 @@ def refusal(error: Mismatch, name: str) -> EvaluationError:
 
 
 def describe(value: Any) -> str:
-    """What a value is, in the words of types."""
+    """The type of a value, for errors."""
     match value:
         case NDArray():
             return describe(value.array)

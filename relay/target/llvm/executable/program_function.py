@@ -1,16 +1,14 @@
-"""Calling a function of a native program: values in, values out.
+"""Calls a function of a native program with Python values.
 
     function = ProgramFunction(program, program["main"], address, failure, threads=2)
     value = function([tree, state], constants)
 
-A call is one native call: what the arguments lead to is written down and becomes objects there, the
-function runs, and what its results lead to is written down again. Plain arguments are written down
-by native code (`encode_native.py`); where anything is unusual, all of them by Python (`encode.py`),
-which also says what is wrong. Contexts, with the memory of a
-call, wait in a pool; so calls may come from several threads at once, and each takes the context
-that was used last.
+A call is one native call: the arguments are encoded and imported as objects, the function runs, and
+its results are exported. Common arguments are encoded by native code (`encode_native.py`), others
+by Python (`encode.py`), which also reports errors. Contexts, with the memory of a call, are in a
+pool, so calls may come from several threads; each takes the context that was used last.
 
-Cells are shared with the caller: what a program writes to a cell it was given, the caller sees.
+Cells are shared with the caller, who sees what a program writes to them.
 """
 
 from __future__ import annotations
@@ -34,14 +32,14 @@ from relay.target.llvm.executable.results import Results
 from relay.target.llvm.executable.style import VALUES, Style
 from relay.target.llvm.program.words import is_object
 
-_MOST_KEPT: Final = 1 << 20  # words for entries that a frame keeps from call to call
+_MOST_KEPT: Final = 1 << 20  # words for entries that a frame keeps between calls
 
-# The status of a call that failed, and its context, as an error.
+# The error for the status and the context of a failed call.
 Failure = Callable[[int, ProgramContext], Exception]
 
 
 def plain_failure(status: int, context: ProgramContext) -> Exception:
-    """What can be said without knowing the program."""
+    """The error for a status, without knowing the program."""
     meaning = {
         abi.INTERRUPTED: "interrupted",
         abi.OUT_OF_MEMORY: "out of memory",
@@ -53,15 +51,15 @@ def plain_failure(status: int, context: ProgramContext) -> Exception:
 
 @frozen
 class _Argument:
-    """A parameter: its name, its type, and how the parts of its value are read."""
+    """A parameter: its name, its type, and the readers of its leaves."""
 
     name: str
     structure: Any
     readers: tuple[Read, ...]
-    is_one: bool  # its value is read as it is: no tuple
+    is_one: bool  # not a tuple
 
     def read(self, value: Any, message: Message, words: list[int]) -> None:
-        """Add the words of `value`."""
+        """Append the words of `value`."""
         message.argument = self.name
         try:
             if self.is_one:
@@ -77,10 +75,7 @@ class _Argument:
 
 
 class _Frame:
-    """The memory of one call at a time: a context, and what a request says.
-
-    Most of a request is the same for all calls, and written once.
-    """
+    """The memory of one call at a time: a context and a request, most of which is written once."""
 
     __slots__ = ("context", "entries", "reading", "request", "request_address", "words")
 
@@ -111,7 +106,7 @@ class _Frame:
             self.reading = Reading(function.plan, self.request_address, given)
 
     def write(self, words: Sequence[int], count: int) -> None:
-        """Make `words`, which are so many entries, those of the request."""
+        """Set the `count` entries of the request."""
         if not len(words) <= len(self.entries) <= _MOST_KEPT + len(words):
             self.entries = array("q", bytes(8 * (len(words) + min(len(words), _MOST_KEPT) + 64)))
         pack_into(f"{len(words)}q", self.entries, 0, *words)
@@ -122,8 +117,7 @@ class _Frame:
 class ProgramFunction:
     """A function of a program, whose entry (`relay.target.llvm.program.translate`) is at `address`.
 
-    The code there must stay loaded as long as this lives. `stack` and `memory` are limits in bytes,
-    0 for the usual ones.
+    The code must stay loaded. `stack` and `memory` are limits in bytes, 0 for the defaults.
     """
 
     def __init__(
@@ -161,7 +155,7 @@ class ProgramFunction:
     def __call__(
         self, args: Sequence[Any], constants: ConstantObjects | None = None, style: Style = VALUES
     ) -> Any:
-        """Run, with a value for each parameter. `constants` are those of the program, in order."""
+        """Call the function. `constants` are those of the program, in order."""
         given = args if type(args) is tuple else tuple(args)
         try:
             frame = self._free.pop()
@@ -191,7 +185,7 @@ class ProgramFunction:
     def _read(
         self, args: tuple[Any, ...], frame: _Frame, message: Message
     ) -> _Frame | _RequestWithCells:
-        """Write the arguments down, whatever they are: the request, and where its words are."""
+        """Encode any arguments; returns the request with its words."""
         words: list[int] = []
         for argument, value in zip(self.arguments, args, strict=True):
             argument.read(value, message, words)
@@ -204,14 +198,12 @@ class ProgramFunction:
         return frame
 
     def _failed(self, status: int, context: ProgramContext) -> BaseException:
-        """What ended a call early: its own failure, or what a signal's handler raised."""
+        """The error of a failed call, or the exception of a signal handler."""
         return context.raised(status) or self.failure(status, context)
-
-    # --- looking at it
 
     @property
     def contexts(self) -> list[ProgramContext]:
-        """Those that wait for a call."""
+        """The contexts of idle frames."""
         return [frame.context for frame in self._free]
 
 
@@ -219,14 +211,14 @@ _BUFFER, _COUNT, _WORDS, _POSITIONS = 2, 3, 4, slice(6, 10)  # parts of a reques
 
 
 class _Positions:
-    """Where in the words of a call objects come in, and where they go out."""
+    """The positions of imported and exported objects in the words of a call."""
 
     __slots__ = ("_exported", "_imported", "request")
 
     def __init__(self, imported: Sequence[int], exported: Sequence[int]) -> None:
         self._imported = array("i", imported)
         self._exported = array("i", exported)
-        # their part of a request
+        # fields of a request
         self.request = (
             self._imported.buffer_info()[0],
             len(imported),
@@ -236,7 +228,7 @@ class _Positions:
 
 
 class _RequestWithCells:
-    """A request that holds cells beside the arguments, to look at them again after the call."""
+    """A request that also imports and exports the cells of the caller."""
 
     __slots__ = ("_positions", "_request", "request_address", "words")
 
@@ -265,5 +257,5 @@ def _argument(function: Function, param: Parameter, readers: Readers) -> _Argume
 
 
 def typed(value: Any, registers: Sequence[Spec]) -> Any:
-    """The types of a parameter's registers, nested like them."""
+    """The types of the registers of a parameter, with the same nesting."""
     return unflatten(value, [registers[register] for register in flatten(value)])

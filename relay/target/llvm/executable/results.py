@@ -1,7 +1,7 @@
-"""What a function of a native program gives, made of the words it has left in a context.
+"""Decodes the results of a function of a native program from the words in its context.
 
-Mostly that is a few tensors, and lists of numbers or of tensors. Then no entry is looked at twice:
-they are in the order of the results, and the types say which comes next.
+Tensors, and lists of scalars or tensors, are decoded in one pass, because their entries are in the
+order of the results; other types by `decode.py`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from relay.target.llvm.executable.kinds import (
 )
 from relay.target.llvm.executable.style import Style, collect
 
-# A cell of the caller's, the number it went in as, and its type.
+# A cell of the caller, its index in the message, and its type.
 Cell = tuple[RefValue, int, Spec]
 
 _CHAIN: Final[Unpack] = Struct("6q").unpack_from
-_ONLY_CHAIN: Final[Unpack] = Struct("7q").unpack_from  # after the word that leads to it
+_ONLY_CHAIN: Final[Unpack] = Struct("7q").unpack_from  # after the word that refers to it
 
 
 class Results:
@@ -52,7 +52,7 @@ class Results:
         self._is_flat = self._is_tuple and not any(isinstance(one, tuple) for one in structure)
         self._only_tensors = all(type(part) is TensorKind for part in self.objects)
         self._simple = all(map(_is_simple, self.objects))
-        # the constructor of the list that is the only object; of numbers, those, and their place
+        # of a single list: its constructor; of scalars also their kind and word
         self._only_list: Case | None = None
         self._only_numbers: tuple[ScalarKind, int] | None = None
         if self._simple and len(self.objects) == 1:
@@ -60,7 +60,7 @@ class Results:
             self._only_list = cons = only.cons if isinstance(only, DataKind) else None
             if cons is not None and cons.is_flat and isinstance(cons.kinds[0], ScalarKind):
                 self._only_numbers = cons.kinds[0], cons.chain_places[0]
-        # where tensors are in the words of an export that has nothing else, if there are only those
+        # the words of an export of only tensors
         self._tensor_words = -1
         self._places: list[tuple[np.dtype, int, int, slice]] = []
         if self._only_tensors:
@@ -75,7 +75,7 @@ class Results:
     def read(
         self, context: ProgramContext, words: Sequence[int], cells: Sequence[Cell], style: Style
     ) -> Any:
-        """The value of what the last call in the context has left there, and in `words`."""
+        """The results of the last call in the context, whose scalars are in `words`."""
         parts = self._values(context, cells, style) if self.objects or cells else []
         if self._has_scalars:
             found = iter(parts)
@@ -117,7 +117,7 @@ class Results:
         return Decoder(words[:used], elements, style, self.free).values(pairs, known)[:objects]
 
     def _tensors(self, words: np.ndarray, elements: np.ndarray, style: Style) -> list[Any]:
-        """The entries of tensors one after the other: none of them is shared."""
+        """Decode consecutive entries of tensors, none of which is shared."""
         found = self._entries(words)
         arrays = []
         for dtype, place, owner, dims in self._places:
@@ -131,35 +131,35 @@ class Results:
 
 
 def _is_simple(kind: Kind) -> bool:
-    """Tensors, and lists of them or of scalars."""
+    """Whether a kind is a tensor, or a list of tensors or scalars."""
     if type(kind) is not DataKind or not kind.is_list:
         return type(kind) is TensorKind
     cons = kind.cons
     inside = cons.kinds[:-1]
-    if not inside:  # empty tuples: rows without words
+    if not inside:  # empty tuples, in rows without words
         return False
     return all(type(part) is ScalarKind for part in inside) or (
         cons.is_flat and type(inside[0]) is TensorKind
     )
 
 
-# Cells of a list as rows of words: the number of the first, where in a row the parts of an element
-# are, where the rows begin, how many there are, the words of a row, and the word for what follows.
+# A chain of list cells as rows of words: the index of the first cell, the words of an element in a
+# row, the start of the rows, their number, the words per row, and the word of the tail.
 _Chain = tuple[int, Sequence[int], int, int, int, int]
 
-# Rows among words: the words, the first of the rows, how many rows, and the words of a row.
+# Rows of words: all words, the start of the rows, their number, and the words per row.
 _Rows = tuple[np.ndarray, int, int, int]
 
 
 def _simple(
     words: np.ndarray, elements: np.ndarray, kinds: Sequence[Kind], style: Style, free: Free
 ) -> list[Any]:
-    """The values of an export of tensors, and lists of them or of scalars."""
+    """Decode an export of tensors, and lists of tensors or scalars."""
     roots = words[: len(kinds)].tolist()
-    offset = len(roots)  # in words, as all of these
-    made: list[Any] = []  # of every object: the array of a tensor, nothing of a cell
+    offset = len(roots)  # in words
+    made: list[Any] = []  # of every object: the array of a tensor, None for list cells
     chains: list[_Chain] = []
-    # all arrays first: the memory that is ours now is held before anything can fail
+    # all arrays first: exported memory is owned before anything can fail
     for word, kind in zip(roots, kinds, strict=True):
         if word & 1 or word >> 1 < len(made):
             continue
@@ -180,7 +180,7 @@ def _simple(
             chains.append((start, cons.chain_places, offset + 6, count, width - 1, end))
             made += [None] * count
             offset += 6 + count * (width - 1)
-        else:  # one cell: the word for the rest is among the others
+        else:  # a single cell, with the tail among its words
             end = int(words[offset + 4 + cons.rest])
             chains.append((start, cons.positions[:-1], offset + 4, 1, width, end))
             made.append(None)
@@ -234,7 +234,7 @@ def _list(
 def _elements(
     cons: Case, places: Sequence[int], rows: _Rows, made: Sequence[Any], style: Style
 ) -> list[Any]:
-    """The elements of a list, whose cells are rows of words."""
+    """The elements of a list from the rows of its cells."""
     if cons.is_flat:
         return _column(cons.kinds[0], places[0], rows, made, style)
     pairs = zip(cons.kinds, places, strict=False)
@@ -243,7 +243,7 @@ def _elements(
 
 
 def _column(kind: Kind, place: int, rows: _Rows, made: Sequence[Any], style: Style) -> list[Any]:
-    """What is at a place in each row."""
+    """The values in one word of each row."""
     words, first, count, width = rows
     if type(kind) is ScalarKind:
         return style.scalars.many(kind.column(words, first + place, count, width))

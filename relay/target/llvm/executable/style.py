@@ -1,4 +1,4 @@
-"""What the results of a program become: values of the interpreter, or Python's own data."""
+"""The form of results: values of the interpreter, or Python data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ Number = bool | int | float
 
 
 class Scalars(NamedTuple):
-    """What scalars become."""
+    """Conversion of scalars."""
 
     one: Callable[[Number, np.dtype], Any]
-    many: Callable[[np.ndarray], list[Any]]  # those of a list, which lie in memory of the program
+    many: Callable[[np.ndarray], list[Any]]  # those of a list, in memory of the program
 
 
 class Style(NamedTuple):
-    """What values become."""
+    """Conversion of values."""
 
     tensor: Callable[[np.ndarray], Any]
     scalars: Scalars
     collect: Callable[[Sequence[Any]], Any]  # tuples
-    classes: Mapping[str, type] | None = None  # of constructors; None: as the interpreter has them
+    classes: Mapping[str, type] | None = None  # of constructors; None for values of the interpreter
 
 
 def as_tensors(tensor: Callable[[np.ndarray], Any]) -> Scalars:
-    """Scalars as what `tensor` makes of tensors without dimensions; in lists, NumPy's scalars stand
-    for NumPy's tensors."""
+    """Scalars as tensors of rank 0; in lists, NumPy scalars instead of NumPy arrays."""
 
     def one(number: Number, dtype: np.dtype) -> Any:
         return tensor(np.array(number, dtype))
@@ -45,14 +44,14 @@ def as_tensors(tensor: Callable[[np.ndarray], Any]) -> Scalars:
 
 
 def _scalars(numbers: np.ndarray) -> list[Any]:
-    return list(numbers.flat)  # half the time of what the array itself gives one by one
+    return list(numbers.flat)  # twice as fast as iterating over the array
 
 
 def _number(number: Number, dtype: np.dtype) -> Number:
     return number
 
 
-NUMBERS: Final = Scalars(_number, np.ndarray.tolist)  # as Python has them
+NUMBERS: Final = Scalars(_number, np.ndarray.tolist)  # Python numbers
 VALUES: Final = Style(NDArray, as_tensors(NDArray), TupleValue)
 
 
@@ -61,12 +60,12 @@ def python_style(
     tensor: Callable[[np.ndarray], Any] = plain,
     scalars: Scalars = NUMBERS,
 ) -> Style:
-    """Python's own data; `classes` are those of constructors, by name."""
+    """Python data; `classes` are those of constructors, by name."""
     return Style(tensor, scalars, tuple, classes or {})
 
 
 def collect(nested: Any, style: Style) -> Any:
-    """Values in Python's tuples, as the style has tuples."""
+    """Nested Python tuples as tuples of the style."""
     if not isinstance(nested, tuple) or style.collect is tuple:
         return nested
 

@@ -1,12 +1,12 @@
-"""Kernels that note how long they take: what the code of a program calls while it is profiled.
+"""Kernels with timers, which a program calls while it is profiled.
 
     timed = TimedKernels(addresses)            kernels, by name
     load(program, …, timed.imports)            code that calls them by these names
     …
-    timed.counts[0], timed.seconds[0]          how often the first one ran, and how long
+    timed.counts[0], timed.seconds[0]          number of calls of the first one, and their time
 
-The program runs as it always does, in native code. Around each kernel stands a function that looks
-at the clock before and after, which takes some 50 ns.
+The program runs in native code as always; each kernel is wrapped in a function that reads the clock
+before and after, which takes some 50 ns.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ define i32 @relay_timed_{number}(ptr %context, ptr %args) {{
 
 
 class TimedKernels:
-    """Stands between a program and its kernels, which must stay loaded."""
+    """Timed wrappers of kernels, which must stay loaded."""
 
     def __init__(self, kernels: Mapping[str, int]) -> None:
         clock = getattr(ctypes.CDLL(None), "clock_gettime", None)
@@ -76,14 +76,14 @@ class TimedKernels:
 
     @property
     def counts(self) -> np.ndarray:
-        """How often each kernel ran, in the order in which they were given."""
+        """The number of calls of each kernel."""
         return self._noted[0, : len(self.imports)].copy()
 
     @property
     def seconds(self) -> np.ndarray:
-        """How long each of them took, all its calls together."""
+        """The total time of each kernel."""
         return self._noted[1, : len(self.imports)] / 1e9
 
     def reset(self) -> None:
-        """Count from zero."""
+        """Set all counts and times to zero."""
         self._noted[...] = 0

@@ -3,9 +3,9 @@
     exe = relay.compile(tree_lstm, params)
     state = exe(Rose(x, [Rose(y, []), Rose(z, [])]))
 
-One native call runs it all. Data goes in and comes out as Python has it: a list is a List, None or
-a value an Option, a tuple a tuple, and an object whose class has the name of a constructor and as
-many fields is what that constructor builds.
+A call is one native call. Arguments and results are Python data: a list is a List, None or a value
+an Option, a tuple a tuple, and an instance of a class with the name and the number of fields of a
+constructor is data.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from relay.target.llvm.support import start
 
 @frozen
 class ValueInfo:
-    """What an executable takes or gives: a name, and a type."""
+    """The name and type of an argument or a result."""
 
     name: str
     type: str
@@ -50,8 +50,8 @@ class ValueInfo:
 
 
 class WholeProgramExecutable(Executable):
-    """A compiled program. `stack` and `memory` are limits in bytes of what a call may use, 0 for
-    the usual ones; `classes` are those of constructors, by name, of which results are made."""
+    """A compiled program. `stack` and `memory` are limits of a call in bytes, 0 for the defaults;
+    `classes` are the classes of results, by constructor."""
 
     inputs: tuple[ValueInfo, ...]
     outputs: tuple[ValueInfo, ...]
@@ -73,7 +73,7 @@ class WholeProgramExecutable(Executable):
             raise RelayError("the program comes without the code of its functions")
         self._native = code.program
         self._classes = dict(classes or {})
-        self._style = python_style(self._classes, plain, as_tensors(plain))  # that of the last call
+        self._style = python_style(self._classes, plain, as_tensors(plain))  # of the last call
         start(code.support)
         kernels = [kernel.name for kernel in program.kernels]
         self._library = load(
@@ -99,7 +99,7 @@ class WholeProgramExecutable(Executable):
         self._objects: tuple[Constants, ConstantObjects] | None = None
 
     def _entered_at(self, address: int) -> ProgramFunction:
-        """`main`, whose code begins there."""
+        """`main`, with its entry at an address."""
         return ProgramFunction(
             self.program,
             self.program[MAIN],
@@ -112,7 +112,7 @@ class WholeProgramExecutable(Executable):
     # --- calling
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """The result in Python's own data: arrays, tuples, lists, instances of `classes`."""
+        """The result as Python data: arrays, tuples, lists, instances of `classes`."""
         if named or len(args) != len(self.inputs):
             args = tuple(self.in_order(args, named))
         wrap = wrapper(args)
@@ -127,7 +127,7 @@ class WholeProgramExecutable(Executable):
         return value
 
     def _constants(self) -> ConstantObjects:
-        """The weights as objects; made anew when weights changed."""
+        """The weights as objects, updated when weights have changed."""
         current = self._weights.constants
         if self._objects is None or self._objects[0] is not current:
             arrays = [current.arrays[name] for name in self._native.constants]
@@ -138,7 +138,7 @@ class WholeProgramExecutable(Executable):
     def options(self) -> dict[str, Any]:
         return {**super().options, **self._limits, "classes": self._classes}
 
-    # --- what went wrong
+    # --- errors
 
     def _failure(self, status: int, context: ProgramContext) -> EvaluationError:
         sites = self._native.sites
@@ -156,7 +156,7 @@ class WholeProgramExecutable(Executable):
             )
         if status == abi.OUT_OF_MEMORY:
             used = f"{context.heap_bytes >> 20} MB in use"
-            if site is not None and site.found != VALUE:  # where it is known how much was wanted
+            if site is not None and site.found != VALUE:  # the requested size is known
                 used = f"{with_value(site.found, context.details[0])}, {used}"
             return EvaluationError.of(
                 f"out of memory{where}",
@@ -179,14 +179,12 @@ class WholeProgramExecutable(Executable):
         meaning = "interrupted" if status == abi.INTERRUPTED else f"status {status}"
         return EvaluationError.of(f"the program ended early: {meaning}{where}")
 
-    # --- looking at it
+    # --- inspection
 
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
-        """The time of every kernel, all its calls together, and of what is between them: medians of
-        `repeat` runs of the whole program, in native code as always."""
-        from relay.target.llvm.executable.timing import (
-            TimedKernels,  # it compiles, and calls do not need it
-        )
+        """The total time of every kernel, and of the code between them: medians of `repeat` runs of
+        the whole program in native code."""
+        from relay.target.llvm.executable.timing import TimedKernels  # needs the compiler
 
         expect_positive(repeat=repeat)
         if not args and not named:
@@ -204,7 +202,7 @@ class WholeProgramExecutable(Executable):
         counts: list[np.ndarray] = []
         seconds: list[np.ndarray] = []
         outside: list[float] = []
-        for _ in range(repeat + 1):  # the first one only warms up
+        for _ in range(repeat + 1):  # the first one warms up
             timed.reset()
             start = time.perf_counter()
             main(given, self._constants(), self._style)
@@ -224,8 +222,8 @@ class WholeProgramExecutable(Executable):
 
     @property
     def memory(self) -> Memory:
-        """What the executable has, in bytes: the heaps that calls left behind for the next ones,
-        and the weights. What a call needs depends on what it is given."""
+        """The size of the heaps kept between calls, and of the weights, in bytes. What a call needs
+        depends on its arguments."""
         heaps = sum(context.heap_bytes for context in self._main.contexts)
         return Memory(heaps, 0, self._weights.constants.nbytes, 0, 0)
 
@@ -236,10 +234,10 @@ class WholeProgramExecutable(Executable):
 
     @property
     def live_objects(self) -> int:
-        """Objects of calls that have ended which are still there: none, or there is a leak."""
+        """The number of live objects after calls: 0, or there is a leak."""
         return sum(context.live for context in self._main.contexts)
 
     @property
     def leaked_objects(self) -> int:
-        """Objects that the last calls left to be swept up: none, or the program counts wrongly."""
+        """The number of objects that the last calls did not release: 0, or there is a bug."""
         return sum(context.leaked for context in self._main.contexts)

@@ -60,10 +60,6 @@ def _building(name: str, block: isa.Block) -> Building | None:
     result = call.outputs[0]
     between = block.instructions[position + 1 : -2]
     # it is used once, as a field
-    if make.fields.count(result) != 1 or any(_mentions(one, result) for one in between):
+    if make.fields.count(result) != 1 or isa.Retain(result) in between:
         return None
     return Building(position, call, between, make, make.fields.index(result))
-
-
-def _mentions(instruction: isa.Instruction, register: int) -> bool:
-    return isinstance(instruction, isa.Retain) and instruction.register == register

@@ -99,9 +99,9 @@ class Tensors(Emitter):
             text for size, text in zip(spec.shape, sizes, strict=True) if not isinstance(size, int)
         ]
         width = item_bytes(spec.dtype)
-        if not given:
-            return str(prod(known) * width)
         total = str(prod(known) * width)
+        if not given:
+            return total
         room = str(prod(max(size, 1) for size in known) * width * (2**64 // TENSOR_BYTES))
         failed = "false"
         for text in given:

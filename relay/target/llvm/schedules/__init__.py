@@ -1,16 +1,16 @@
-"""How kernels for CPUs are scheduled: one file per shape of computation.
+"""CPU schedules: one file per form of computation.
 
-choose.py        which of them, and what is computed where it is read
-elementwise.py   every element by itself
-rows.py          reductions: rows that stay in the cache, sums in vector lanes
-contraction.py   sums of products: tiles that stay in registers
-tile.py          how large those are
-integers.py      sums of products of short integers: one instruction for several steps
-hoist.py         what depends on constants only, apart
+choose.py        selects the schedule, and inlines
+elementwise.py   elementwise computations
+rows.py          reductions, in rows that stay in the cache
+contraction.py   sums of products, in register tiles
+tile.py          the size of register tiles
+integers.py      integer sums of products, with dot-product instructions
+hoist.py         precomputes what depends on constants only
 
-What all of them ask of a stage is in `relay.te.schedule.facts`.
+Properties of stages are in `relay.te.schedule.facts`.
 """
 
-# Below this many elementary steps threads cost more than they give.
+# Below this many elementary steps, threads cost more than they gain.
 PARALLEL_WORK = 1 << 16
 PARALLEL_ELEMENTS = 1 << 13  # the same for procedures, whose steps are not counted

@@ -1,11 +1,10 @@
-"""Which stages are computed where, and by which schedule.
+"""Selects the schedule of each stage.
 
-What is cheap is computed where it is read. What remains is gathered around the stages that write
-results: a sum of products in the tiles of its reader, reductions in the rows of theirs; what cannot
-be placed inside a reader is computed before it. Outputs of one shape share their loops.
+Cheap stages are inlined. The others are clustered around the stages that write results: a sum of
+products in the tiles of its reader, reductions in the rows of theirs; what cannot be computed
+inside a reader is computed before it. Outputs of one shape share their loops.
 
-Stages that depend on constants only (a weight in panels) are kernels of their own, for the time
-when the constants are known.
+Stages that depend on constants only (packed weights) become separate kernels, which run once.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from relay.target.llvm.schedules.contraction import (
     Form,
     contraction,
     matching_loops,
-    recognise,
+    recognize,
     uncast,
 )
 from relay.target.llvm.schedules.elementwise import elementwise
@@ -49,8 +48,8 @@ class _Cluster:
 
     root: str
     inside: list[str] = field(default_factory=list)
-    form: Form | None = None  # when what is inside is a sum of products
-    image: str = ""  # what the only stage inside reads through windows
+    form: Form | None = None  # if the inner stage is a sum of products
+    image: str = ""  # the stage that the only inner stage reads through windows
 
 
 def choose(
@@ -61,7 +60,7 @@ def choose(
     *,
     threads: bool = True,
 ) -> Scheduled:
-    """Schedules for tensors to be computed from others, some of them known beforehand."""
+    """The schedules that compute `outputs` from `inputs`, of which `constants` never change."""
     known = {id(tensor) for tensor in constants}
     s = _joined(_with_copies(inline_cheap(create(outputs, inputs))))
     s = by_instructions(s, target, known)
@@ -72,11 +71,11 @@ def choose(
     return Scheduled(tuple(before), main)
 
 
-# --- computed where it is read
+# --- inlining
 
 
 def inline_cheap(s: Schedule) -> Schedule:
-    """Stages that need not be kept are computed where they are read."""
+    """Inline stages that are not worth storing."""
     s = _inline_read_once(s)
     for name in [stage.name for stage in s.stages]:
         stage = s[name]
@@ -91,9 +90,9 @@ def inline_cheap(s: Schedule) -> Schedule:
 
 
 def _inline_read_once(s: Schedule) -> Schedule:
-    """Stages of which every element is needed in one place are computed there, however dear.
+    """Inline stages of which every element is read once, however expensive.
 
-    From the last one: the paths of a diamond are one reader by the time its beginning is looked at.
+    From the last one, so that the paths of a diamond are one reader when its start is visited.
     """
     for name in reversed([stage.name for stage in s.stages]):
         stage = s[name]
@@ -110,7 +109,7 @@ def _inline_read_once(s: Schedule) -> Schedule:
 
 def _worth_keeping(s: Schedule, stage: Stage, readers: Sequence[Stage]) -> bool:
     if any(_is_factor(stage, reader) for reader in readers):
-        # a padded image is read many times; a transposed one is read as easily as it is
+        # a padded image is read many times; a transposed one can be read in place
         return not all(isinstance(uncast(body), Read) for body in stage.computation.bodies)
     if s.is_output(stage) and not any(one.is_reduction for one in readers):
         return False
@@ -119,7 +118,7 @@ def _worth_keeping(s: Schedule, stage: Stage, readers: Sequence[Stage]) -> bool:
 
 
 def _is_factor(stage: Stage, reader: Stage) -> bool:
-    """Whether the reader sums products, and the stage is one of the factors."""
+    """Whether the stage is a factor of a sum of products."""
     reduction = reader.computation.reduction
     if reduction is None or len(reduction.values) != 1:
         return False
@@ -132,7 +131,7 @@ def _is_factor(stage: Stage, reader: Stage) -> bool:
 
 
 def _with_copies(s: Schedule) -> Schedule:
-    """A reduction that is an output is computed in its own place and copied: the copy has loops."""
+    """Compute reductions that are outputs in a local stage, which the output copies."""
     for stage in s.stages:
         if stage.is_reduction and s.is_output(stage):
             s = cache_write(s, stage.name, f"{stage.name}.acc")
@@ -140,7 +139,7 @@ def _with_copies(s: Schedule) -> Schedule:
 
 
 def _joined(s: Schedule) -> Schedule:
-    """Outputs of one shape that are ready at the same time share their loops."""
+    """Join independent outputs of one shape."""
     names = [
         stage.name
         for stage in s.stages
@@ -157,13 +156,8 @@ def _can_join(s: Schedule, first: Stage, second: Stage) -> bool:
     shapes = [[axis.extent for axis in one.computation.axes] for one in (first, second)]
     if shapes[0] != shapes[1]:
         return False
-    # nothing between the two may wait for the first
-    return not _reaches(s, first, second) and not s.readers(first.name)
-
-
-def _reaches(s: Schedule, first: Stage, second: Stage) -> bool:
-    """Whether the second is computed from the first, be it through others."""
-    return first.name in needed(s, second) and first is not second
+    # nothing between the two may depend on the first
+    return first.name not in needed(s, second) and not s.readers(first.name)
 
 
 # --- clusters
@@ -176,7 +170,7 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
         stage = s[name]
         readers = s.readers(name)
         around = {id(home[one.name]): home[one.name] for one in readers if one.name in home}
-        for_images = any(one.name not in home for one in readers)  # which are computed on their own
+        for_images = any(one.name not in home for one in readers)  # which have no cluster
         alone = s.is_output(stage) or isinstance(stage.op, Procedure) or for_images
         if alone or len(around) != 1:
             s, cluster = _own_cluster(s, name, known)
@@ -184,12 +178,12 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
             (candidate,) = around.values()
             if _can_enter(s, stage, candidate, known):
                 candidate.inside.insert(0, name)
-                form = recognise(s, name, known) if stage.is_reduction else None
+                form = recognize(s, name, known) if stage.is_reduction else None
                 candidate.form = form if _fits(s, candidate, name, form) else candidate.form
                 home[name] = candidate
                 continue
             if _is_image(s, stage, candidate, known):
-                candidate.image = name  # what it is made of is computed before
+                candidate.image = name  # its inputs are computed before
                 continue
             s, cluster = _own_cluster(s, name, known)
         clusters.append(cluster)
@@ -200,7 +194,7 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
 
 
 def _without_rows(s: Schedule, cluster: _Cluster) -> list[_Cluster]:
-    """Where nothing is reduced there are no rows: what is kept is computed before its readers."""
+    """Split clusters without reductions: stored stages are computed before their readers."""
     if any(s[name].is_reduction for name in cluster.inside):
         return [cluster]
     return [*map(_Cluster, cluster.inside), _Cluster(cluster.root)]
@@ -213,7 +207,7 @@ def _own_cluster(s: Schedule, name: str, known: set[int]) -> tuple[Schedule, _Cl
     inner = f"{name}.acc"
     s = cache_write(s, name, inner)
     cluster = _Cluster(name, [inner])
-    form = recognise(s, inner, known)
+    form = recognize(s, inner, known)
     cluster.form = form if _fits(s, cluster, inner, form) else None
     return s, cluster
 
@@ -227,39 +221,39 @@ def _fits(s: Schedule, cluster: _Cluster, name: str, form: Form | None) -> bool:
 
 
 def _can_enter(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> bool:
-    """Whether a stage can be computed in the loops of a cluster, nothing of it twice."""
+    """Whether a stage can be computed in the loops of a cluster without recomputation."""
     root = s[cluster.root]
     if isinstance(root.op, Procedure) or cluster.form is not None:
         return False
-    if not root.computation.axes:  # numbers are computed one after the other
+    if not root.computation.axes:  # scalars
         return not stage.computation.axes
     if known and constants_only(s, stage.name, known) and not constants_only(s, root.name, known):
-        return False  # once is enough
-    form = recognise(s, stage.name, known) if stage.is_reduction else None
+        return False  # it is hoisted
+    form = recognize(s, stage.name, known) if stage.is_reduction else None
     if form is not None:
         alone = not cluster.inside
         return alone and matching_loops(s, cluster.root, stage.name) is not None
     if not stage.is_reduction and _reads_a_product(s, root, known):
-        return False  # which is computed in tiles, if nothing else is computed there
+        return False  # the product is computed in tiles, if it is alone
     return _is_row(s, stage)
 
 
 def _reads_a_product(s: Schedule, root: Stage, known: set[int]) -> bool:
-    """Whether a stage is the one reader of a sum of products, and has its loops."""
+    """Whether a stage is the only reader of a sum of products, with matching loops."""
     below = [s.stage_of(tensor) for tensor in root.inputs]
     return any(
         one is not None
         and one.is_reduction
         and [reader.name for reader in s.readers(one.name)] == [root.name]
-        and recognise(s, one.name, known) is not None
+        and recognize(s, one.name, known) is not None
         and matching_loops(s, root.name, one.name) is not None
         for one in below
     )
 
 
 def _is_image(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> bool:
-    """Whether the one reduction of a cluster reads the stage, and nobody else does: what it needs
-    of it can be made where it is needed, and little of it twice."""
+    """Whether only the one reduction of a cluster reads the stage: then it can be computed a few
+    lines at a time, with little recomputation."""
     readers = s.readers(stage.name)
     if [reader.name for reader in readers] != cluster.inside or not readers[0].is_reduction:
         return False
@@ -269,7 +263,7 @@ def _is_image(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> 
 
 
 def _is_row(s: Schedule, stage: Stage) -> bool:
-    """Whether every reader in the cluster reads it at its own leading or matching axes."""
+    """Whether every reader reads the stage at its own loop variables."""
     made = {id(tensor) for tensor in stage.tensors}
     count = len(stage.computation.axes)
     if stage.is_reduction and count == 0:
@@ -283,7 +277,7 @@ def _is_row(s: Schedule, stage: Stage) -> bool:
             places = [
                 simplify(place)
                 for place, extent in zip(read.indices, read.source.shape, strict=True)
-                if extent != ONE  # there is one place only, and everybody is there
+                if extent != ONE  # the only index is 0
             ]
             if stage.is_reduction:
                 if not all(isinstance(place, Var) and place in own for place in places):
@@ -319,7 +313,7 @@ def _schedule(
 
 
 def _one_by_one(s: Schedule, names: Sequence[str]) -> Schedule:
-    """Stages without instructions that do several steps: these are for tiles."""
+    """Remove dot-product instructions, which need tiles."""
     for name in names:
         loops = tuple(replace(loop, instruction=None) for loop in s[name].loops)
         s = s.with_stage(replace(s[name], loops=loops))

@@ -1,25 +1,25 @@
-"""Sums of products: a tile of results stays in registers while what it is made of streams by.
+"""Sums of products (contractions): register tiles of results, with packed panels of one factor.
 
     c[i, j] = sum(a[i, k] * b[k, j] for k); y[i, j] = relu(c[i, j] + bias[j])
       ->   parallel for a panel of columns:
-             pack the panel of b                          (or packed before: weights)
+             pack the panel of b                          (weights are packed before)
              for a few rows:
                acc[6, 64] in registers
                for k: acc[i, j] += a[i, k] * panel[k, j]
                y = relu(acc + bias)
 
-Matrix products, batched or not, and convolutions in every layout have this form. Axes of the result
-belong to one factor (rows or columns) or to both (batches). Columns are those along which vectors
-run: the innermost axis of the result, where its factor can be read or packed in vectors; otherwise
-the other factor's innermost axis, and results are scattered.
+Matrix products, batched or not, and convolutions in all layouts have this form. Axes of the result
+belong to one factor (rows or columns) or to both (batches). Vectors run along columns: the
+innermost axis of the result, if its factor can be loaded or packed in vectors; otherwise the
+innermost axis of the other factor, and results are scattered.
 
-Where an instruction does several steps (`integers`), the last axis of the reduction are those, they
-lie innermost in panels, and k counts how often they are done.
+With dot-product instructions (`integers`), the last reduction axis is the steps of one instruction,
+which are innermost in panels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 
 from relay import dtypes, tree
@@ -51,22 +51,23 @@ from relay.te.schedule import (
     unroll,
     vectorize,
 )
+from relay.te.schedule.loops import is_multiple
 from relay.te.simplify import Simplifier
 
-_DEPTH = 4  # steps of the reduction written out
-_WINDOW = 9  # taps of a window that are written out, all its axes together
-_TAPS = 8  # as many LLVM writes out where they are all there are
-_PLAIN_DEPTH = 1  # where LLVM would add up several of them first, for which registers do not do
-_ENOUGH = 8  # turns of a parallel loop that keep threads busy
-_SHORT = 12  # a last row axis below this is taken together with the one before
-_PANEL = 3 << 18  # bytes of a panel that stay in the second cache while rows pass by
-_STAYS = 1 << 18  # bytes that are in the second cache the next time they are read
-_TALL = 10  # rows of a tile that is two vectors wide
+_DEPTH = 4  # unrolled steps of the reduction
+_WINDOW = 9  # taps of a window, of all its axes, that are unrolled
+_TAPS = 8  # taps that LLVM unrolls completely
+_PLAIN_DEPTH = 1  # where LLVM would add several first, and spill registers
+_ENOUGH = 8  # iterations of a parallel loop that keep threads busy
+_SHORT = 12  # a shorter last row axis is fused with the one before
+_PANEL = 3 << 18  # bytes of a panel that stay in the L2 cache
+_STAYS = 1 << 18  # bytes that stay in the L2 cache until they are read again
+_TALL = 10  # rows of a tile of two vectors
 
 
 @frozen
 class Form:
-    """The axes of a sum of two factors, by what reads them, and the factors."""
+    """The axes of a sum of products, by the factors they index."""
 
     batch: tuple[Axis, ...]  # both
     rows: tuple[Axis, ...]  # the left factor only
@@ -74,17 +75,17 @@ class Form:
     reduced: tuple[Axis, ...]
     left: Expr
     right: Expr
-    instruction: Instruction | None = None  # which does all steps of the last axis of `reduced`
+    instruction: Instruction | None = None  # for all steps of the last axis of `reduced`
 
     def held(self, factor: Expr) -> Expr:
-        """What panels hold of a factor: instructions widen it by themselves."""
+        """A factor as it is packed: dot-product instructions widen it themselves."""
         if self.instruction is None or not isinstance(factor, Cast):
             return factor
         return factor.operand
 
 
-def recognise(s: Schedule, name: str, constants: set[int]) -> Form | None:
-    """The form of a stage that is a sum of products, vectors running along its columns."""
+def recognize(s: Schedule, name: str, constants: set[int]) -> Form | None:
+    """The form of a stage that is a sum of products, or None."""
     op = s[name].computation
     reduction = op.reduction
     if reduction is None or reduction.combiner is not SUM or len(reduction.values) != 1:
@@ -106,10 +107,15 @@ def recognise(s: Schedule, name: str, constants: set[int]) -> Form | None:
     instruction = s[name].loops[-1].instruction
     form = Form(batch, only_left, only_right, op.reduction_axes, left, right, instruction)
     if instruction is not None:
-        return form  # its factors were put in this order when it was chosen
+        return form  # with its factors in order
     if not _suits(form, constants):
         return None
     return form if _columns_are_right(form, op.axes, constants) else _turned(form)
+
+
+def _size(axes: Iterable[Axis]) -> int:
+    """The number of iterations of some axes."""
+    return prod(facts.extents(axis.extent for axis in axes))
 
 
 def _turned(form: Form) -> Form:
@@ -123,12 +129,12 @@ def _varies(factor: Expr, axes: tuple[Axis, ...]) -> bool:
 
 
 def _suits(form: Form, constants: set[int]) -> bool:
-    """Tiles pay when every element of both factors is used a few times; and where a vector meets a
-    matrix that never changes, because in panels it is read in whole vectors, one after the other.
+    """Whether tiles pay: elements of both factors are used several times, or it is the product of a
+    vector and a constant matrix, which is packed.
     """
-    rows = prod(facts.extents(axis.extent for axis in form.rows))
-    columns = prod(facts.extents(axis.extent for axis in form.columns))
-    depth = prod(facts.extents(axis.extent for axis in form.reduced))
+    rows = _size(form.rows)
+    columns = _size(form.columns)
+    depth = _size(form.reduced)
     if depth < 4 or max(rows, columns) < 4:
         return False
     matrix = form.right if rows < columns else form.left
@@ -137,7 +143,7 @@ def _suits(form: Form, constants: set[int]) -> bool:
 
 
 def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
-    """Whether vectors should run along the right factor's axes."""
+    """Whether vectors should run along the axes of the right factor."""
     last = axes[-1]
     if last in form.batch:
         return True
@@ -145,23 +151,23 @@ def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) 
     inner, other = (form.right, form.left) if inner_is_right else (form.left, form.right)
     if is_constant(inner, constants):
         return inner_is_right
-    # an image seen through windows would be copied many times over: rather vectors of the other
-    # factor, and results scattered
+    # packing would copy the windows of an image many times: rather vectors of the other factor, and
+    # scattered results
     spread_out = isinstance(uncast(other), Read) and _copies(inner, form, axes) > 2
     return not inner_is_right if spread_out else inner_is_right
 
 
 def is_constant(factor: Expr, constants: set[int]) -> bool:
-    """Whether a factor never changes."""
+    """Whether a factor is constant."""
     return all(
         id(part.source) in constants for part in tree.postorder(factor) if isinstance(part, Read)
     )
 
 
 def _copies(factor: Expr, form: Form, axes: tuple[Axis, ...]) -> float:
-    """How often an element of a factor would be in its panels."""
+    """How often packing would copy an element of a factor."""
     used = variables(factor)
-    panel = prod(facts.extents(axis.extent for axis in (*axes, *form.reduced) if axis in used))
+    panel = _size(axis for axis in (*axes, *form.reduced) if axis in used)
     held = max(
         prod(facts.extents(part.source.shape))
         for part in tree.postorder(factor)
@@ -171,31 +177,31 @@ def _copies(factor: Expr, form: Form, axes: tuple[Axis, ...]) -> float:
 
 
 def uncast(expr: Expr) -> Expr:
-    """What was converted."""
+    """The operand of casts."""
     while isinstance(expr, Cast):
         expr = expr.operand
     return expr
 
 
 def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
-    """Every tile of rows reads a whole panel, so that should stay in the cache next to the core: a
-    deep reduction gets narrow panels and, to use what is read as often, higher tiles."""
-    depth = prod(facts.extents(axis.extent for axis in form.reduced))
+    """Every tile of rows reads a whole panel, which should stay in the L2 cache: a deep reduction
+    gets narrow panels and taller tiles."""
+    depth = _size(form.reduced)
     panel = depth * tile.columns * dtypes.to_numpy(form.held(form.right).dtype).itemsize
-    every_row = prod(facts.extents(axis.extent for axis in form.rows))
+    every_row = _size(form.rows)
     if panel <= _PANEL or tile.vectors < 4 or every_row <= tile.rows:
         return tile
     return Tile(-(-rows // -(-rows // _TALL)), tile.vectors // 2, tile.lanes)
 
 
 def _lines_pass_once(form: Form, lines: Sequence[Axis]) -> bool:
-    """Whether a line of rows should meet all panels before the next line comes: where those stay
-    in the second cache and the rows do not, rows are read from further away only once."""
+    """Whether the loop over lines of rows is outside that over panels: where panels stay in the L2
+    cache and rows do not, rows are read from memory once."""
     if not all(isinstance(axis.extent, Const) for axis in (*lines, *form.columns, *form.reduced)):
         return False
-    if prod(facts.extents(axis.extent for axis in lines)) < _ENOUGH:
+    if _size(lines) < _ENOUGH:
         return False
-    panels = prod(facts.extents(axis.extent for axis in (*form.columns, *form.reduced)))
+    panels = _size((*form.columns, *form.reduced))
     panels *= dtypes.to_numpy(form.held(form.right).dtype).itemsize
     passing = max(
         prod(facts.extents(part.source.shape)) * dtypes.to_numpy(part.dtype).itemsize
@@ -206,7 +212,7 @@ def _lines_pass_once(form: Form, lines: Sequence[Axis]) -> bool:
 
 
 def _window(form: Form, row_group: Sequence[Axis]) -> Window | None:
-    """What rows that follow each other read in common at the innermost steps of the sum."""
+    """The window in which consecutive rows overlap at the innermost reduction axis."""
     row, tap = row_group[-1], form.reduced[-1]
     if form.instruction is not None or len(row_group) > 1 or not isinstance(tap.extent, Const):
         return None
@@ -223,7 +229,7 @@ def _window(form: Form, row_group: Sequence[Axis]) -> Window | None:
 
 
 def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[str]] | None:
-    """For each axis of `name` the loop of `root` it is read at; None when they do not match.
+    """The loops of `root` at which the axes of `name` are read; None if they do not match.
 
     Where `root` reads at (i // k, i % k), as after a reshape, its loop is split in two.
     """
@@ -242,14 +248,10 @@ def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[st
                 return s, names
             return None
         divided = _divided_loop(found, by_var)
-        if divided is None or not _divides(stage.loop(divided[0]).extent, divided[1]):
+        if divided is None or not is_multiple(stage.loop(divided[0]).extent, divided[1]):
             return None
         s = split(s, root, divided[0], divided[1])
     return None
-
-
-def _divides(extent: Expr, factor: int) -> bool:
-    return isinstance(extent, Const) and int(extent.value) % factor == 0
 
 
 def _divided_loop(places: Sequence[Expr], by_var: dict[Var, str]) -> tuple[str, int] | None:
@@ -281,8 +283,8 @@ def contraction(
     row_group, far_rows = _row_group(form)
     column_group, far_columns = _column_group(form, axes)
     outer = (*form.batch, *far_columns, *far_rows)
-    rows = prod(facts.extents(axis.extent for axis in row_group))
-    columns = prod(facts.extents(axis.extent for axis in column_group))
+    rows = _size(row_group)
+    columns = _size(column_group)
     known = all(isinstance(axis.extent, Const) for axis in column_group)
     tile = tile_for(
         rows,
@@ -296,7 +298,7 @@ def contraction(
     tile = _for_depth(tile, form, rows)
     work = facts.points(s[name])
     s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
-    # the loops of the root in the same order, groups as one loop
+    # the loops of the root in the same order, with groups fused
     s = reorder(s, root, *(loop_of[axis] for axis in (*outer, *row_group, *column_group)))
     s, row = _fused(s, root, [loop_of[axis] for axis in row_group])
     s, column = _fused(s, root, [loop_of[axis] for axis in column_group])
@@ -315,14 +317,14 @@ def contraction(
     at_panel = not ready and panels >= _ENOUGH
     level = "panel"
     if threads and work >= PARALLEL_WORK:
-        # what is read once in a call is there for the next one, as far as caches go
+        # alternating directions reuse what is still in the cache from the last call
         once = ready and rows <= tile.rows and not between
         if by_lines:
             s, level = _spread_until(s, root, between[-1])
         else:
             s, level = _spread(s, root, panels, between, alternating=once)
     order = [loop.name for loop in s[root].loops]
-    # (tiles are outside of panels where threads share them)
+    # (tiles are outside of panels if they are parallel)
     s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
     plain = form.instruction is not None and not target.has_vnni
     s = _micro_kernel(s, name, tile, form.instruction, _PLAIN_DEPTH if plain else _DEPTH)
@@ -334,9 +336,9 @@ def contraction(
 def _spread(
     s: Schedule, root: str, panels: int, between: Sequence[str], *, alternating: bool
 ) -> tuple[Schedule, str]:
-    """Threads over panels; where there are few of them, over rows too, or over tiles.
+    """Threads over panels or, if there are few, over rows too, or over tiles.
 
-    Tiles stay a loop of their own: only then the last, smaller one can be told from the others.
+    Tiles stay a separate loop, so that the last, smaller one can be peeled.
     """
     far = prod(facts.extents(s[root].loop(one).extent for one in between))
     if panels < _ENOUGH and panels * far < _ENOUGH:
@@ -353,7 +355,7 @@ def _spread(
 def _spread_until(
     s: Schedule, root: str, level: str, *, alternating: bool = False
 ) -> tuple[Schedule, str]:
-    """Threads over the outermost loops, `level` the last of them, as one."""
+    """Fuse and parallelize the loops up to `level`; returns its new name."""
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
         name = f"{first.name}.{second.name}"
@@ -365,8 +367,8 @@ def _spread_until(
 def _spread_one(
     s: Schedule, root: str, outside: Sequence[str], later: Sequence[str]
 ) -> tuple[Schedule, str]:
-    """Threads over one of several loops, some of which end where only a run knows: as one loop
-    they would be told apart by divisions, and the last tile from the others not at all."""
+    """Parallelize one of several loops, some of dynamic extent: fused, they would need divisions,
+    and the last tile could not be peeled."""
     first = outside[0]
     if first not in later and facts.count(s[root].loop(first)) < _ENOUGH:
         first = later[0]
@@ -375,16 +377,16 @@ def _spread_one(
 
 
 def _row_group(form: Form) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-    """The row axes that tiles run over as one, and those outside them."""
+    """The row axes that are fused for tiles, and those outside."""
     group = [form.rows[-1]]
     rest = list(form.rows[:-1])
-    while rest and prod(facts.extents(axis.extent for axis in group)) < _SHORT:
+    while rest and _size(group) < _SHORT:
         group.insert(0, rest.pop())
     return tuple(group), tuple(rest)
 
 
 def _column_group(form: Form, axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-    """The column axes that follow each other in the result, and those outside them."""
+    """The column axes that are consecutive in the result, and those outside."""
     group = [form.columns[-1]]
     rest = list(form.columns[:-1])
     position = axes.index(group[0])
@@ -392,7 +394,7 @@ def _column_group(form: Form, axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...],
         before = rest[-1]
         between = axes[axes.index(before) + 1 : position]
         blocked = group[0] is axes[-1] and _is_block(group[0])
-        if any(facts.extents([axis.extent])[0] > 1 for axis in between) and not blocked:
+        if any(_size([axis]) > 1 for axis in between) and not blocked:
             break
         group.insert(0, rest.pop())
         position = axes.index(before)
@@ -400,7 +402,7 @@ def _column_group(form: Form, axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...],
 
 
 def _is_block(axis: Axis) -> bool:
-    """A short innermost axis, as blocked layouts have: the blocks go on in another axis."""
+    """Whether an axis is the block of a blocked layout."""
     return isinstance(axis.extent, Const) and int(axis.extent.value) in (4, 8, 16, 32, 64)
 
 
@@ -415,16 +417,16 @@ def _fused(s: Schedule, root: str, names: list[str]) -> tuple[Schedule, str]:
 def _pack(
     s: Schedule, name: str, shared: int, outer: int, form: Form, tile: Tile
 ) -> tuple[Schedule, str]:
-    """The right factor in panels, row after row of as many columns as a tile has.
+    """Pack the right factor in panels of as many columns as a tile.
 
-    `shared`: how many outer axes may matter to it.
+    `shared` is the number of outer axes that may index it.
     """
     op = s[name].computation
     reduction = op.reduction
     assert reduction is not None
     value = reduction.values[0]
     assert isinstance(value, Binary)
-    part = form.held(value.right if _is_right(value, op.axes[-1]) else value.left)
+    part = form.held(value.right if op.axes[-1] in variables(value.right) else value.left)
     used = variables(part)
     own = [axis for axis in op.axes[:shared] if axis in used]
     depth = [axis for axis in reduction.axes if axis in used]
@@ -433,14 +435,10 @@ def _pack(
     s = extract(s, name, part, over, whole)
     factor = s[whole].tensors[0]
     last = len(over) - 1
-    inner = last if form.instruction is None else last - 1  # the steps of one come last
+    inner = last if form.instruction is None else last - 1  # its steps come last
     order = (*range(len(own)), last, *range(len(own), inner), last + 1, *range(inner, last))
     s = pack(s, name, factor, panel, [(last, tile.columns)], order)
     return inline(s, whole), panel
-
-
-def _is_right(value: Binary, column: Axis) -> bool:
-    return column in variables(value.right)
 
 
 def _vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
@@ -453,7 +451,7 @@ def _vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
 def _micro_kernel(
     s: Schedule, name: str, tile: Tile, instruction: Instruction | None, most: int
 ) -> Schedule:
-    """The tile in registers; the reduction outside it, its innermost axis a few steps at a time."""
+    """The tile in registers, inside the reduction, whose innermost axis is partly unrolled."""
     spatial = [loop for loop in s[name].loops if not loop.reduces]
     reducing = [loop.name for loop in s[name].loops if loop.reduces]
     steps = [reducing.pop()] if instruction is not None else []
@@ -478,15 +476,15 @@ def _micro_kernel(
 
 
 def _whole_window(s: Schedule, name: str, outer: str, taps: int) -> Schedule:
-    """Another loop written out around one of so many taps, where both together are few."""
+    """Unroll another loop around one of `taps` iterations, if both together are short."""
     loop = s[name].loop(outer)
     few = isinstance(loop.extent, Const) and loop.count * taps <= _WINDOW
     return unroll(s, name, outer) if few else s
 
 
 def _last_longer_than_one(s: Schedule, name: str, loops: Sequence[str]) -> int:
-    """The place of the innermost of `loops` that turns more than once, as those over the window of
-    a convolution of 1 x 1 do not."""
+    """The position of the innermost of `loops` with more than one iteration, unlike those of 1 x 1
+    windows."""
     for place in range(len(loops) - 1, 0, -1):
         loop = s[name].loop(loops[place])
         if not (isinstance(loop.extent, Const) and loop.count == 1):

@@ -1,14 +1,14 @@
-"""Every element by itself: vectors along the innermost axis, threads over the rest.
+"""Elementwise computations: vectors along the innermost axis, threads over the others.
 
     for i in 64: for j in 100: y[i, j] = …
       ->   parallel for p in 400: vector for l in 16: …
 
-Axes that walk memory as one are one loop. An innermost axis too short for a vector takes the next
-one in; indices then are computed per lane.
+Axes that are contiguous in memory are fused. An innermost axis too short for a vector is fused with
+the next one; indices are then computed per lane.
 
-Bytes that lie side by side along another axis than the innermost, as in a transposed image, are
-read in words of four: a vector is four elements of that axis by some of the innermost, and is
-stored in four runs. Where the innermost axis is not of whole vectors, words are gathered.
+Bytes that are contiguous along another axis, as in a transposed image, are read in words of four: a
+vector is four elements of that axis by some of the innermost, and is stored in four runs. Where the
+innermost axis is not a multiple of the vector width, words are gathered.
 
     for p in 3136: for c in 64: y[p, c] = x[c, p]
       ->   for po in 784: for co in 4: vector for l in 64: y[po*4 + l//16, co*16 + l%16] = …
@@ -34,14 +34,14 @@ from relay.te.schedule import (
 )
 from relay.te.schedule.loops import is_multiple
 
-_STREAMED = 32 << 20  # bytes that no cache keeps for the next reader
-_TURNS = 128  # of a parallel loop, so that threads have about as much to do
+_STREAMED = 32 << 20  # bytes that do not stay in a cache
+_TURNS = 128  # of a parallel loop, for load balance
 _WORD = 4  # bytes
-_CHUNK = 64  # vectors that one of them computes at most, where it is no loop of its own
+_CHUNK = 64  # vectors per iteration at most
 
 
 def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = True) -> Schedule:
-    """Schedule a stage that reduces nothing."""
+    """Schedule a stage without reductions."""
     found = s[stage]
     if not found.loops:
         return s
@@ -74,14 +74,14 @@ def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = 
 
 
 def _across(s: Schedule, stage: str, lanes: int) -> str | None:
-    """The loop along which bytes lie side by side that the innermost loop finds far apart."""
+    """The loop along which bytes are contiguous that the innermost loop reads with a stride."""
     found = s[stage]
     if any(width(tensor.dtype) != 8 for tensor in found.tensors):
         return None
     if isinstance(found.loops[-1].extent, Const):
         count = found.loops[-1].count
         if 0 < count < lanes // 2 and lanes % count == 0:
-            return None  # a vector has several turns of that loop, which are interleaved
+            return None  # a vector has several iterations of that loop, which are interleaved
     simplify, last = facts.simplifier(found), found.loops[-1].var
     for read in facts.reads(found):
         if width(read.dtype) != 8 or access.stride(read, last, simplify) in (None, 0, 1, 2):
@@ -93,7 +93,7 @@ def _across(s: Schedule, stage: str, lanes: int) -> str | None:
 
 
 def _in_words(s: Schedule, stage: str, across: str, target: LLVMTarget) -> tuple[Schedule, str]:
-    """Vectors of words; also the loop around them."""
+    """Vectors of words, and the name of the loop around them."""
     last = s[stage].loops[-1]
     lanes = target.vector_bits // 8 // _WORD
     inner, lane, part = f"{last.name}.v", f"{last.name}.l", f"{across}.w"
@@ -111,7 +111,7 @@ def _in_words(s: Schedule, stage: str, across: str, target: LLVMTarget) -> tuple
 
 
 def past_the_caches(s: Schedule, stage: str) -> Schedule:
-    """Stores that nobody will find in a cache go straight to memory: it need not be read first."""
+    """Use streaming stores for large results, which no reader finds in a cache."""
     found = s[stage]
     if found.scope is Scope.GLOBAL and facts.result_bytes(found) >= _STREAMED:
         return stream(s, stage)
@@ -119,7 +119,7 @@ def past_the_caches(s: Schedule, stage: str) -> Schedule:
 
 
 def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
-    """Threads over the outermost loops; where these turn too seldom, over chunks of vectors too."""
+    """Threads over the outermost loops and, if these are short, over chunks of vectors."""
     loops = s[stage].loops
     outer = loops[: s[stage].position(inner)]
     turns = 1
@@ -135,7 +135,7 @@ def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
 
 
 def _even_chunk(count: int, most: int) -> int:
-    """At most so many, and few enough to leave no rest where that costs little."""
+    """A chunk size of at most `most`, without a remainder where that costs little."""
     for chunk in range(most, most // 2, -1):
         if count % chunk == 0:
             return chunk
@@ -143,7 +143,7 @@ def _even_chunk(count: int, most: int) -> int:
 
 
 def _parallel_over(s: Schedule, stage: str, loops: int) -> Schedule:
-    """The outermost loops as one, spread over threads."""
+    """Fuse the outermost loops, and parallelize them."""
     name = s[stage].loops[0].name
     for _ in range(loops - 1):
         first, second = s[stage].loops[:2]

@@ -1,10 +1,10 @@
-"""What depends on constants only becomes kernels of its own, for the time when they are known.
+"""Hoists computations that depend on constants only into kernels that run once.
 
     panel[…] = w[…];  y[i, j] = sum(x[i, k] * panel[…] for k)          w never changes
       ->   panel[…] = w[…]                                             once
            y[i, j] = sum(x[i, k] * panel[…] for k)                     panel is an input
 
-Chains of such stages go together: only their last results are kept.
+Chains of such stages are hoisted together: only their last results are stored.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from relay.te.schedule import Schedule, Stage
 
 
 def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
-    """Whether a stage depends on constants and nothing else: on no size that a run brings."""
-    if _asks_for_sizes(s[name]):
+    """Whether a stage depends on constants only, and on no dynamic size."""
+    if _has_dynamic_sizes(s[name]):
         return False
     pending = list(s[name].inputs)
     seen: set[int] = set()
@@ -28,14 +28,14 @@ def constants_only(s: Schedule, name: str, constants: set[int]) -> bool:
         if id(tensor) in constants or id(tensor) in seen:
             continue
         stage = s.stage_of(tensor)
-        if stage is None or _asks_for_sizes(stage):
+        if stage is None or _has_dynamic_sizes(stage):
             return False
         seen.update(id(one) for one in stage.tensors)
         pending += stage.inputs
     return True
 
 
-def _asks_for_sizes(stage: Stage) -> bool:
+def _has_dynamic_sizes(stage: Stage) -> bool:
     asked = [extent for tensor in stage.tensors for extent in tensor.shape]
     if isinstance(stage.op, Computation):
         asked += [*stage.op.bodies, *(axis.extent for axis in stage.op.reduction_axes)]
@@ -43,7 +43,7 @@ def _asks_for_sizes(stage: Stage) -> bool:
 
 
 def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
-    """(what is computed beforehand; the schedule without it)"""
+    """The hoisted schedules, and the schedule without them."""
     if not constants:
         return [], s
     before: list[Schedule] = []
@@ -51,7 +51,7 @@ def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
     for stage in s.stages:
         if stage.at is not None or s.is_output(stage) or not constants_only(s, stage.name, known):
             continue
-        # the last of a chain of them: those before go along
+        # only the last stage of a chain, with those before
         readers = s.readers(stage.name)
         if all(constants_only(s, reader.name, known) for reader in readers):
             continue
@@ -65,7 +65,7 @@ def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
 
 
 def _alone(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
-    """The tensors `made` by one stage, with the stages it needs, as they are scheduled."""
+    """The schedule of one stage and those it needs, with the outputs `made`."""
     names = needed(s, stage)
     stages = tuple(
         replace(one, scope=Scope.GLOBAL) if one is stage else one
@@ -78,7 +78,7 @@ def _alone(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
 
 
 def needed(s: Schedule, stage: Stage) -> set[str]:
-    """The stage and all it is computed from, by name."""
+    """The names of a stage and all stages it depends on."""
     found = {stage.name}
     pending = list(stage.inputs)
     while pending:

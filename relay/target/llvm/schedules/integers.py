@@ -1,4 +1,4 @@
-"""Sums of products of short integers, in the form of an instruction that does several steps.
+"""Sums of products of short integers, for dot-product instructions.
 
     c[i, j] = sum(int32(a[i, k]) * int32(b[k, j]) for k)          a and b of int8, y reads c[i, j]
       ->   words[i, k, t] = uint8(a[i, k*4 + t] + 128), or 0 beyond the end
@@ -6,20 +6,18 @@
            c[i, j] = sum(int32(words[i, k, t]) * int32(b[k*4 + t, j] or 0) for k for t < 4)
            y reads c[i, j] - sums[j]
 
-Which instructions there are depends on the target (`instructions`), which one on the factors:
+The instruction depends on the target (`instructions`) and on the factors:
 
-    dot4   of unsigned with signed bytes. Where both are of one kind, the highest bit of one is
-           turned, which is 128 more or less; what that makes of the sum is taken back where it is
-           read. That is a sum of the other factor, so it is best when that one never changes.
+    dot4   of unsigned with signed bytes. If both are signed or unsigned, the highest bit of one is
+           flipped, which adds or subtracts 128; readers of the sum correct for it by a sum of the
+           other factor, which is hoisted if that is constant.
     dot2   of int16, to which bytes are widened.
 
-One factor, the left one, is broadcast, word by word: a word are as many numbers as the instruction
-multiplies at once. They lie side by side in memory, or else in a copy, which is also where numbers
-are converted and zeros stand in for what is missing in the last word. The right factor is packed in
-panels anyhow (`contraction`), and is converted there.
+The left factor is broadcast, word by word: a word has as many numbers as the instruction multiplies
+at once. They must be contiguous in memory, or else in a copy, which also converts them and pads the
+last word with zeros. The right factor is converted when it is packed (`contraction`).
 
-Nothing of this can be seen in results: sums wrap at 32 bits, so that every order of additions, and
-every detour, ends in the same bits.
+Results are exact: sums wrap at 32 bits, so that any order of additions gives the same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from relay.immutable import frozen
-from relay.target.llvm.schedules.contraction import Form, is_constant, recognise
+from relay.target.llvm.schedules.contraction import Form, is_constant, recognize
 from relay.target.llvm.target import LLVMTarget
 from relay.te import expr as te
 from relay.te.compute import Procedure, Tensor, axis_name, from_bodies
@@ -44,25 +42,25 @@ Conversion = Callable[[te.Expr], te.Expr]
 
 
 def instructions(target: LLVMTarget) -> tuple[Instruction, ...]:
-    """What the target does in one or two operations, the most steps at once first."""
+    """The dot-product instructions of a target, those of most steps first."""
     if target.arch != "x86_64":
         return ()
     return (DOT4, DOT2) if target.has_vnni else (DOT2,)
 
 
 def by_instructions(s: Schedule, target: LLVMTarget, constants: set[int]) -> Schedule:
-    """Sums of products of short integers, in the form of an instruction where one fits."""
+    """Rewrite sums of products of short integers for dot-product instructions."""
     for name in [stage.name for stage in s.stages if stage.is_reduction]:
         if (found := _instruction(s, name, target)) is None:
             continue
-        form = recognise(s, name, constants)
+        form = recognize(s, name, constants)
         if form is not None:
             s = _in_its_form(s, name, form, found, constants)
     return s
 
 
 def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | None:
-    """The instruction for a stage, by the types of what it multiplies."""
+    """The instruction for a stage, by the types of its factors."""
     reduction = s[name].computation.reduction
     assert reduction is not None
     pair = getattr(reduction.values[0], "left", None), getattr(reduction.values[0], "right", None)
@@ -77,7 +75,7 @@ def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | No
 
 
 def _short(factor: te.Expr | None) -> te.Expr | None:
-    """A short integer that is multiplied in 32 bits; None for any other factor."""
+    """A short integer that is widened to 32 bits; None for any other factor."""
     if isinstance(factor, te.Cast) and factor.dtype == "int32" and factor.operand.dtype in _SHORT:
         return factor.operand
     return None
@@ -126,27 +124,26 @@ def _in_its_form(
 
 @frozen
 class _Word:
-    """Which numbers of the left factor are a word: those along one axis of the reduction, which is
-    one axis of a tensor too."""
+    """The words of the left factor: along a reduction axis that indexes one axis of a tensor."""
 
     read: te.Read
     axis: te.Axis
     position: int  # of the tensor's axis
-    start: te.Expr  # in words, where the sum begins there
+    start: te.Expr  # of the sum, in words
 
     @property
     def is_together(self) -> bool:
         return self.position == self.read.source.rank - 1
 
     def in_copy(self, count: te.Expr, step: te.Expr) -> tuple[te.Expr, ...]:
-        """Where a number of a word is in a copy whose last axis is a word."""
+        """The index of a number in a copy whose last axis is a word."""
         where = list(self.read.indices)
         where[self.position] = self.start + count
         return (*where, step)
 
 
 def _word(form: Form, left: te.Expr, steps: int) -> _Word | None:
-    """The words of a factor: along the axis that lies side by side already, or the longest."""
+    """The words of a factor: along the contiguous axis, or the longest."""
     if not isinstance(left, te.Read):
         return None
     found = []
@@ -163,7 +160,7 @@ def _word(form: Form, left: te.Expr, steps: int) -> _Word | None:
 
 
 def _start(place: te.Expr, axis: te.Axis, steps: int) -> te.Expr | None:
-    """Where words begin if an index is that of the first number of a word plus the axis."""
+    """The first word, if an index is a multiple of the word size plus the axis."""
     simplify = Simplifier()
     total = simplify.linear(place)
     rest = {atom: by for atom, by in total.terms.items() if atom is not axis}
@@ -178,7 +175,7 @@ def _start(place: te.Expr, axis: te.Axis, steps: int) -> te.Expr | None:
 
 
 def _words(word: _Word, steps: int, convert: Conversion, name: str) -> Tensor:
-    """A copy of the tensor that is read, in which the numbers of a word lie side by side."""
+    """A copy of the tensor in which the numbers of a word are contiguous."""
     source, position = word.read.source, word.position
     extent = source.shape[position]
     shape = list(source.shape)
@@ -195,7 +192,7 @@ def _words(word: _Word, steps: int, convert: Conversion, name: str) -> Tensor:
 
 
 def _without_copies_of_copies(s: Schedule, source: object) -> Schedule:
-    """What only the copy reads, such as an image with room around it, is made in the copy."""
+    """Inline a stage that only the copy reads, such as a padded image."""
     for stage in s.stages:
         if any(tensor is source for tensor in stage.tensors):
             alone = len(s.readers(stage.name)) == 1 and not s.is_output(stage)
@@ -217,14 +214,14 @@ def _widened(value: te.Expr) -> te.Expr:
 
 
 def _turned(value: te.Expr) -> te.Expr:
-    """A byte of the other kind, 128 more than a signed one or 128 less than an unsigned one."""
+    """A byte of the other signedness: int8 + 128 as uint8, uint8 - 128 as int8."""
     if value.dtype == "int8":
         return te.bitcast(value, "uint8") ^ 128
     return te.bitcast(value ^ 128, "int8")
 
 
 def _taken_back(s: Schedule, name: str, form: Form, other: te.Expr) -> Schedule:
-    """What turning one factor has added to each sum, or taken from it, undone for its readers."""
+    """Correct the sums, for their readers, for the flipped bit of one factor."""
     op = s[name].computation
     over = [axis for axis in op.axes if axis in te.variables(other)]
     fresh: dict[te.Var, te.Expr] = {

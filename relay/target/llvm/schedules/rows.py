@@ -1,13 +1,13 @@
-"""Reductions, with what reads them, in one pass over data that stays in the cache.
+"""Reductions and their readers, in one pass over data that stays in the cache.
 
     m[i] = max(x[i, k] for k); s[i] = sum(exp(x[i, k] - m[i]) for k); y[i, j] = exp(…) / s[i]
       ->   parallel for i:
-             m = …;  s = …                  in vector lanes, partial results side by side
+             m = …;  s = …                  partial results in vector lanes
              for j: y[i, j] = …             in vectors
 
-The axes on which reductions depend are rows, the others columns: rows outside, columns inside.
-Where vectors run along the rows (sums over the first axis, pooling windows), a tile of them is one
-turn.
+The axes that reductions depend on are rows, the others columns: rows outside, columns inside. Where
+vectors run along the rows (sums over the first axis, pooling windows), an iteration is a tile of
+them.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from relay.te.schedule import (
     vectorize,
 )
 
-_UNROLL = 72  # copies at most: a window of nine elements for eight vectors
+_UNROLL = 72  # copies: a window of nine elements for eight vectors
 _PARTS = 4  # vectors of partial results, to hide the latency of additions
-_REGISTERS = 8  # vectors a tile may take
-_LINES = 14  # lines of an image, so that those around them, made twice, are few
-_ENOUGH = 8  # turns of a parallel loop that keep threads busy
-_SHORT = 16  # elements of a window that make no vector
+_REGISTERS = 8  # vectors of a tile
+_LINES = 14  # lines of an image, so that few are recomputed
+_ENOUGH = 8  # iterations of a parallel loop that keep threads busy
+_SHORT = 16  # elements of a window that is not vectorized
 
 
 def rows(
@@ -54,9 +54,9 @@ def rows(
     image: str = "",
     threads: bool = True,
 ) -> Schedule:
-    """Schedule stage `root` with the stages `inside` computed in its loops, in their order.
+    """Schedule stage `root` with the stages `inside` computed in its loops, in order.
 
-    `image`: a stage whose windows they read; where it pays, a few lines of it are made at a time.
+    `image` is a stage that they read in windows, computed a few lines at a time where that pays.
     """
     work = sum(facts.points(s[name]) * facts.cost(s[name]) for name in (root, *inside))
     lanes = min(facts.lanes(s[name], target.vector_bits) for name in (root, *inside))
@@ -88,8 +88,8 @@ def rows(
 
 
 def _in_lines(s: Schedule, root: str, row: str) -> Schedule:
-    """A loop over lines in turns of a few: the part of an image that one turn needs stays in a
-    cache from when it is made until it was read by all windows."""
+    """Split a loop over lines, so that the part of an image that one iteration needs stays in the
+    cache."""
     count = facts.count(s[root].loop(row))
     few = -(-count // -(-count // _LINES))
     return split(s, root, row, few, ("lines", "line"))
@@ -98,7 +98,7 @@ def _in_lines(s: Schedule, root: str, row: str) -> Schedule:
 def _everything_first(
     s: Schedule, root: str, inside: list[str], target: LLVMTarget, threads: bool
 ) -> Schedule:
-    """A reduction to a single number leaves no rows: it is computed first, then its readers."""
+    """A reduction to a scalar has no rows: compute it first, then its readers."""
     for name in inside:
         s = _inner_stage(s, name, target, facts.lanes(s[name], target.vector_bits))
     return elementwise(s, root, target, threads=threads)
@@ -119,14 +119,14 @@ def _rows_and_columns(s: Schedule, root: str, inside: list[str]) -> tuple[list[s
 
 
 def _followed(s: Schedule, root: str, inside: list[str]) -> dict[str, list[set[Var]]]:
-    """For each axis of the stages inside, the variables of `root` it follows, be it through other
-    stages."""
+    """For each axis of the inner stages, the loop variables of `root` that index it, also through
+    other stages."""
     follows = {root: [{loop.var} for loop in s[root].loops]}
     for name in reversed(inside):  # readers before what they read
         made = {id(tensor) for tensor in s[name].tensors}
         follows[name] = [set() for _ in s[name].computation.axes]
         for reader in [one for one in s.readers(name) if one.name in follows]:
-            # what is reduced over follows nothing
+            # reduction axes follow nothing
             loops = [loop for loop in reader.loops if not loop.reduces]
             vars_of = dict(zip((loop.var for loop in loops), follows[reader.name], strict=True))
             for read in facts.reads(reader):
@@ -137,7 +137,7 @@ def _followed(s: Schedule, root: str, inside: list[str]) -> dict[str, list[set[V
 
 
 def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
-    """Whether vectors run along that loop of `root` rather than along what is reduced."""
+    """Whether vectors run along a row loop of `root`, not along the reduction."""
     if s[root].loops[-1].name != row:
         return False
     along, across = 0, 0
@@ -150,7 +150,7 @@ def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
             return False
         last = stage.loops[len(axes) - 1]
         reducing = [loop for loop in stage.loops if loop.reduces]
-        # a window too short for a vector is better walked across
+        # windows too short for a vector are vectorized across
         is_short = prod(facts.extents(loop.extent for loop in reducing)) < _SHORT
         simplify = facts.simplifier(stage)
         for read in facts.reads(stage):
@@ -164,7 +164,7 @@ def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
 def _outer_loops(
     s: Schedule, root: str, row: list[str], column: list[str], tiled: bool, lanes: int, parts: int
 ) -> tuple[str | None, Schedule]:
-    """The loop inside which a row (or a tile of rows) is made; vectors for the rest."""
+    """Vectorize; returns the loop around a row or a tile of rows."""
     if not row:
         return None, s
     if tiled:
@@ -182,14 +182,14 @@ def _outer_loops(
 
 
 def _position(s: Schedule, root: str, first: str) -> int:
-    """Where the loop is that begins with loop `first`: others may be joined to it."""
+    """The position of the loop `first`, to which others may have been fused."""
     names = [loop.name for loop in s[root].loops]
     return next(i for i, name in enumerate(names) if f"{name}.".startswith(f"{first}."))
 
 
 def _parts(s: Schedule, root: str, inside: list[str], last: str) -> int:
-    """The vectors of a tile, at most. A last loop that ends where only a run knows may be short: a
-    small window has no sums that many vectors would keep from waiting."""
+    """The maximal number of vectors of a tile: 1 for short windows, whose sums have no latency to
+    hide, in a last loop of dynamic extent, which may be short."""
     if isinstance(s[root].loop(last).extent, Const):
         return _PARTS
     reduced = [s[name].computation.reduction_axes for name in inside if s[name].is_reduction]
@@ -200,15 +200,15 @@ def _parts(s: Schedule, root: str, inside: list[str], last: str) -> int:
 def _tiled(
     s: Schedule, root: str, row: list[str], column: list[str], lanes: int, parts: int
 ) -> Schedule:
-    """The last row loop in tiles of a few vectors, outside of the columns and inside of them."""
+    """Tile the last row loop by a few vectors: tiles outside the columns, vectors inside."""
     width = _width(s[root].loop(row[-1]), lanes)
     if len(row) > 1 and (pixels := _pixels(s[root], row, width)) > 1:
-        # one vector per pixel, as in blocked layouts: several pixels share what all of them need
+        # one vector per pixel, as in blocked layouts: several pixels per tile
         s = split(s, root, row[-2], pixels, ("tile", "pixel"))
         s = reorder(s, root, *row[:-2], "tile", *column, "pixel", row[-1])
         return vectorize(unroll(s, root, "pixel"), root, row[-1])
     vectors = max(1, min(parts, -(-facts.count(s[root].loop(row[-1])) // width)))
-    # words: the loops there are have the letters of axes
+    # whole words as names, which differ from those of axes
     s = split(s, root, row[-1], width * vectors, ("tile", "inner"))
     s = reorder(s, root, *row[:-1], "tile", *column, "inner")
     lane = "inner"
@@ -219,7 +219,7 @@ def _tiled(
 
 
 def _pixels(root: Stage, row: list[str], width: int) -> int:
-    """How many turns of the last but one loop a tile has, where the last one is one vector."""
+    """The iterations of the last but one loop in a tile, where the last loop is one vector."""
     outer, last = root.loop(row[-2]), root.loop(row[-1])
     if not isinstance(outer.extent, Const) or not isinstance(last.extent, Const):
         return 1
@@ -231,13 +231,8 @@ def _pixels(root: Stage, row: list[str], width: int) -> int:
 
 
 def _width(loop: Loop, lanes: int) -> int:
-    """How many lanes a loop fills, as a power of two."""
-    return min(lanes, _power(facts.count(loop)))
-
-
-def _power(count: int) -> int:
-    """The smallest power of two that is at least `count`."""
-    return 1 << max(0, (count - 1)).bit_length()
+    """The vector width for a loop, a power of two."""
+    return min(lanes, 1 << max(0, facts.count(loop) - 1).bit_length())
 
 
 def _inner_stage(s: Schedule, name: str, target: LLVMTarget, lanes: int) -> Schedule:
@@ -251,7 +246,7 @@ def _inner_stage(s: Schedule, name: str, target: LLVMTarget, lanes: int) -> Sche
 
 
 def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
-    """A row that several stages read: vectors along it; a single number stays in a register."""
+    """Vectorize a row that several stages read; a scalar is in a register."""
     stage = s[name]
     if prod(facts.extents(stage.region)) == 1:
         s = set_scope(s, name, Scope.REGISTER)
@@ -277,7 +272,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
         s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
         names += [f"{last.name}.v", f"{last.name}.l"]
         s = vectorize(s, name, f"{last.name}.l")
-        # room for whole vectors: then the last of them can stay in a register as well
+        # padded to whole vectors, so that the last one is in a register as well
         if isinstance(last.extent, Const):
             room = index(-(-count // width) * width)
             s = s.with_stage(replace(s[name], region=(*stage.region[:-1], room)))
@@ -299,7 +294,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
 
 
 def _lanes(s: Schedule, name: str, lanes: int) -> Schedule:
-    """One result: partial ones in vector lanes, put together at the end by halves."""
+    """One result from partial results in vector lanes, combined by halves."""
     stage = s[name]
     s = set_scope(s, name, Scope.REGISTER)
     reducing = [loop for loop in stage.loops if loop.reduces]
@@ -371,10 +366,10 @@ def _rfactor_in_place(s: Schedule, name: str, axis: int, lanes: int, part: str) 
 
 
 def _spread(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
-    """Threads over the loops outside and at `level`, as one; and the loop that `level` is then.
+    """Fuse and parallelize the loops up to `level`; returns the new name of `level`.
 
-    Where those outside turn often enough, a loop that ends where only a run knows is not joined to
-    them: it would be told apart by divisions, which take longer than a small window.
+    If the outer loops have enough iterations, a loop of dynamic extent is not fused with them: the
+    divisions for its index take longer than a small window.
     """
     turns = _known_turns(s[root].loops[0])
     while s[root].loops[0].name != level:

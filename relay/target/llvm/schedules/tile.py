@@ -1,9 +1,9 @@
-"""How many rows and vectors of columns of a sum of products stay in registers.
+"""Sizes of register tiles of sums of products.
 
-A step of a tile of r rows and v vectors reads v vectors of the panel and r numbers of the rows, and
-adds r * v vectors of products. A tile is good when these are many for what is read, and more than
-the core works on at once: each sum waits for the one before it in the same register. It is bad when
-it does not fit: then sums go to memory and back, which takes twice as long as the rest.
+A step of a tile of r rows and v vectors loads v vectors of the panel and r scalars of the rows, and
+does r * v multiply-adds. A good tile has many of these per load, and more than the core has in
+flight, because each depends on the one before in the same register. A tile that does not fit spills
+registers, which doubles the time.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from relay import dtypes
 from relay.immutable import frozen
 from relay.target.llvm.target import LLVMTarget
 
-_IN_FLIGHT = 8  # sums a core works on at once: it begins two a cycle, and each takes four
-_LOAD = 0.5  # what a load costs of a sum: they take different units, but room in the same queues
-_TALLEST = 6  # rows; more use what is read of a panel so often that it does not matter
-_TALLEST_NARROW = 12  # where there is one vector of columns
-_TALLEST_OPEN = 8  # where there may be few columns
-_FEW_ROWS = 4  # of a window, which always fit well enough: fewer would wait for their sums
-_FEW_TAPS = 3  # of more taps LLVM loads a number ahead of its use
+_IN_FLIGHT = 8  # multiply-adds in flight: two issue per cycle, with a latency of four
+_LOAD = 0.5  # the cost of a load in multiply-adds, for which it takes queue entries
+_TALLEST = 6  # rows; beyond that, loads of the panel no longer matter
+_TALLEST_NARROW = 12  # for one vector of columns
+_TALLEST_DYNAMIC = 8  # for a dynamic number of columns
+_FEW_ROWS = 4  # of a window, which always fit; fewer would be bound by latency
+_FEW_TAPS = 3  # with more taps LLVM loads one number ahead
 
 
 @frozen
 class Tile:
-    """Rows, and vectors of columns, that stay in registers."""
+    """A register tile: rows, and vectors of columns."""
 
     rows: int
     vectors: int
@@ -36,18 +36,15 @@ class Tile:
 
 @frozen
 class Window:
-    """Where rows read what other rows have read, a few steps of the sum (taps) before.
-
-    Row i reads number i * `step` + k * `apart` of a line at tap k.
-    """
+    """A sliding window: row i reads number i * `step` + k * `apart` of a line at tap k."""
 
     taps: int
     step: int = 1
     apart: int = 1
 
     def held(self, rows: int) -> int:
-        """How many numbers of the line are in registers at once: taps are written out one after
-        the other, and LLVM loads only once what several of them read.
+        """How many numbers of the line are in registers at once: taps are unrolled, and LLVM loads
+        shared numbers once.
 
             Window(taps=3).held(5)    4: the last four of a tap are the first of the next one
         """
@@ -72,11 +69,10 @@ def tile_for(
     known: bool = True,
     blocked: bool = False,
 ) -> Tile:
-    """The tile for so many rows and columns.
+    """The tile for this many rows and columns.
 
-    Where how many columns there are is not `known`, they may be few: the last tile is as wide as
-    the others, so a narrow one with more rows wastes less. Where columns are `blocked`, tiles are
-    as wide as blocks, or as several of them.
+    If the number of columns is not `known`, it may be small, and narrow tiles with more rows waste
+    less in the last tile. If columns are `blocked`, the width is a multiple of blocks.
     """
     lanes = target.vector_bits // 8 // (8 if dtype in ("float64", "int64", "uint64") else 4)
     while lanes > 2 and lanes >= 2 * columns:
@@ -89,11 +85,11 @@ def tile_for(
     widths = [min(4 if many else 2, total)]
     if fused and known and not many and not blocked and window is None and total > 2:
         widths = [2, 3, 4]
-    # without instructions of three operands a product is made in a copy of its factor
+    # without FMA, products need registers of their own
     products = 0 if fused else 2 if target.has_fma else 4
     tiles = []
     for vectors in widths:
-        tallest = _TALLEST_NARROW if vectors == 1 else _TALLEST if known else _TALLEST_OPEN
+        tallest = _TALLEST_NARROW if vectors == 1 else _TALLEST if known else _TALLEST_DYNAMIC
         fitting = _fitting(tallest, vectors, target.vector_registers - products, window)
         tiles.append(Tile(_even_rows(rows, vectors, fitting), vectors, lanes))
     return min(
@@ -103,7 +99,7 @@ def tile_for(
 
 
 def _fitting(tallest: int, vectors: int, registers: int, window: Window | None) -> int:
-    """The most rows whose sums fit beside the vectors of the panel and what is broadcast."""
+    """The maximal number of rows whose sums fit in registers."""
     for rows in range(tallest, 2, -1):
         held = 1 if window is None or rows <= _FEW_ROWS else window.held(rows)
         if rows * vectors + vectors + held <= registers:
@@ -112,15 +108,15 @@ def _fitting(tallest: int, vectors: int, registers: int, window: Window | None) 
 
 
 def _even_vectors(total: int, most: int) -> int:
-    """As many at once as hide the latency of a sum, with as little as possible beyond the end."""
+    """Enough vectors to hide latency, with the least padding."""
     if total <= most:
         return total
     return min(range(most, most // 2, -1), key=lambda vectors: -(-total // vectors) * vectors)
 
 
 def _even_rows(extent: int, vectors: int, most: int) -> int:
-    """Rows that leave none over, if such a tile is large enough; otherwise those with which all
-    tiles together, the last and smaller one among them, take the least time."""
+    """A divisor of the extent, if such a tile hides latency; otherwise the number of rows with the
+    least total time, including the last, smaller tile."""
     if extent <= most:
         return extent
     candidates = range(most, max(1, most - 3), -1)
@@ -131,7 +127,7 @@ def _even_rows(extent: int, vectors: int, most: int) -> int:
 
 
 def _steps(rows: int, vectors: int, extent: int) -> float:
-    """How long a step of all tiles one below the other takes, in sums."""
+    """The time of a step of all tiles of a column, in multiply-adds."""
     whole, rest = divmod(extent, rows)
     return whole * _step(rows, vectors) + (_step(rest, vectors) if rest else 0)
 
