@@ -28,7 +28,7 @@ from relay.op.building.contraction import converted
 from relay.op.building.numerics import computing_dtype, widened
 from relay.op.building.scalars import wide
 from relay.op.building.tables import applied
-from relay.op.opdef import DType, FusionKind, define, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
 from relay.op.site import FLOATING, Relation, Site
 
 # --- the matrices ------------------------------------------------------------------------------
@@ -165,37 +165,36 @@ def _transformed(weight: te.Tensor, sizes: Sequence[int], dtype: str, tile_size:
     return result
 
 
-contrib_conv2d_winograd_weight_transform = define(
-    "nn.contrib_conv2d_winograd_weight_transform",
-    doc="The Winograd transform of a weight, OIHW -> HWOI.",
-    arguments=[("weight", "a window for each output and input channel")],
-    attrs=WinogradTransformAttrs,
-    relation=transform_type(2),
-    reference=transform_weight,
-    compute=transform_compute,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    samples=[
-        sample((2, 3, 3, 3), tile_size=2),
-        sample((2, 1, 3, 3), tile_size=4, dtype="float64"),
-        sample((1, 2, 5, 3), tile_size=3, dtype="float16"),
-    ],
-)
+_ARGUMENTS = [("weight", "a window for each output and input channel")]
 
-contrib_conv3d_winograd_weight_transform = define(
-    "nn.contrib_conv3d_winograd_weight_transform",
-    doc="The Winograd transform of a weight, OIDHW -> DHWOI. Depth is transformed where the window "
-    "has 3 to 7 elements there.",
-    arguments=[("weight", "a window for each output and input channel")],
-    attrs=WinogradTransformAttrs,
-    relation=transform_type(3),
-    reference=transform_weight,
-    compute=transform_compute,
-    fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
-    samples=[
-        sample((2, 3, 3, 3, 3), tile_size=2),
-        sample((2, 1, 2, 3, 3), tile_size=4, dtype="float64"),
-        sample((1, 2, 1, 3, 3), tile_size=2, dtype="bfloat16"),
-    ],
+
+def _define(axes: int, doc: str, *samples: Sample) -> OpDef:
+    return define(
+        f"nn.contrib_conv{axes}d_winograd_weight_transform",
+        doc=f"The Winograd transform of a weight, {doc}.",
+        arguments=_ARGUMENTS,
+        attrs=WinogradTransformAttrs,
+        relation=transform_type(axes),
+        reference=transform_weight,
+        compute=transform_compute,
+        fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        samples=samples,
+    )
+
+
+contrib_conv2d_winograd_weight_transform = _define(
+    2,
+    "OIHW -> HWOI",
+    sample((2, 3, 3, 3), tile_size=2),
+    sample((2, 1, 3, 3), tile_size=4, dtype="float64"),
+    sample((1, 2, 5, 3), tile_size=3, dtype="float16"),
+)
+contrib_conv3d_winograd_weight_transform = _define(
+    3,
+    "OIDHW -> DHWOI. Depth is transformed where the window has 3 to 7 elements there",
+    sample((2, 3, 3, 3, 3), tile_size=2),
+    sample((2, 1, 2, 3, 3), tile_size=4, dtype="float64"),
+    sample((1, 2, 1, 3, 3), tile_size=2, dtype="bfloat16"),
 )
 
 # --- NNPACK ------------------------------------------------------------------------------------
@@ -258,7 +257,7 @@ def _nnpack_compute(weight: te.Tensor, out: te.Spec, **_: Any) -> te.Tensor:
 contrib_conv2d_winograd_nnpack_weight_transform = define(
     "nn.contrib_conv2d_winograd_nnpack_weight_transform",
     doc="The Winograd transform of a 3x3 weight, OIHW, for 6x6 tiles.",
-    arguments=[("weight", "a window for each output and input channel")],
+    arguments=_ARGUMENTS,
     attrs=NNPACKTransformAttrs,
     relation=_nnpack_type,
     reference=_nnpack_transform,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from relay.op.building.elements import Body, Indices, Shape, folded, size, witho
 from relay.op.building.helper import helper
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
-from relay.op.facts import Precision
+from relay.op.facts import Facts, Precision
 from relay.op.nn.norm import BatchNormAttrs, along, with_channels
-from relay.op.opdef import Compute, define, sample
+from relay.op.opdef import Compute, OpDef, Sample, define, sample
 from relay.op.relations import same_type_float
-from relay.op.site import FLOATING, Site
+from relay.op.site import FLOATING, Relation, Site
 
 # --- mean and variance -------------------------------------------------------------------------
 
@@ -51,6 +51,9 @@ class GroupNormAttrs(Attrs):
     epsilon: float = 1e-5
     center: bool = True
     scale: bool = True
+
+
+NormAttrs = BatchNormAttrs | GroupNormAttrs
 
 
 def _layer_norm_type(site: Site) -> Type | None:
@@ -102,32 +105,24 @@ def _standardized(data: np.ndarray, axes: tuple[int, ...], epsilon: float) -> An
     return centered / np.sqrt(_mean(np.square(centered), axes) + data.dtype.type(epsilon))
 
 
-def _affine(
-    data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, axis: int, center: bool, scale: bool
-) -> Any:
-    if scale:
-        data = data * along(gamma, data.ndim, axis)
-    return data + along(beta, data.ndim, axis) if center else data
+def _affine(data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, known: NormAttrs) -> Any:
+    if known.scale:
+        data = data * along(gamma, data.ndim, known.axis)
+    return data + along(beta, data.ndim, known.axis) if known.center else data
 
 
 def _layer_norm(
     data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, known: LayerNormAttrs
 ) -> Any:
     normal = _standardized(data, (known.axis % data.ndim,), known.epsilon)
-    return _affine(normal, gamma, beta, known.axis, known.center, known.scale)
+    return _affine(normal, gamma, beta, known)
 
 
 def _instance_norm(
-    data: np.ndarray,
-    gamma: np.ndarray,
-    beta: np.ndarray,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: np.ndarray, gamma: np.ndarray, beta: np.ndarray, known: BatchNormAttrs
 ) -> Any:
-    inside = tuple(a for a in range(1, data.ndim) if a != axis % data.ndim)
-    return _affine(_standardized(data, inside, epsilon), gamma, beta, axis, center, scale)
+    inside = tuple(a for a in range(1, data.ndim) if a != known.axis % data.ndim)
+    return _affine(_standardized(data, inside, known.epsilon), gamma, beta, known)
 
 
 def _group_norm(
@@ -137,9 +132,7 @@ def _group_norm(
     batch, channels, *rest = front.shape
     groups = front.reshape(batch, known.num_groups, channels // known.num_groups, *rest)
     normal = _standardized(groups, tuple(range(2, groups.ndim)), known.epsilon).reshape(front.shape)
-    return _affine(
-        np.moveaxis(normal, 1, known.axis), gamma, beta, known.axis, known.center, known.scale
-    )
+    return _affine(np.moveaxis(normal, 1, known.axis), gamma, beta, known)
 
 
 # --- in tensor expressions ---------------------------------------------------------------------
@@ -176,9 +169,7 @@ def _normalized(
     out: te.Spec,
     statistics: tuple[te.Tensor, te.Tensor],
     row: Callable[[Indices], Indices],
-    axis: int,
-    center: bool,
-    scale: bool,
+    known: NormAttrs,
 ) -> te.Tensor:
     """Data normalized by the statistics at `row`, then scaled and shifted per channel."""
     mean, inverse = statistics
@@ -186,10 +177,10 @@ def _normalized(
     def element(*i: te.Expr) -> te.Expr:
         place = row(i)
         result = (widened(data[i]) - mean[place]) * inverse[place]
-        if scale:
-            result = result * widened(gamma[i[axis]])
-        if center:
-            result = result + widened(beta[i[axis]])
+        if known.scale:
+            result = result * widened(gamma[i[known.axis]])
+        if known.center:
+            result = result + widened(beta[i[known.axis]])
         return te.cast(result, out.dtype)
 
     return te.compute(out.shape, element)
@@ -199,112 +190,107 @@ def _along_axes(axes_of: Callable[[int, int], tuple[int, ...]]) -> Compute:
     """Normalization along the axes that `axes_of(axis, rank)` gives."""
 
     def compute(
-        data: te.Tensor,
-        gamma: te.Tensor,
-        beta: te.Tensor,
-        out: te.Spec,
-        axis: int,
-        epsilon: float,
-        center: bool,
-        scale: bool,
+        data: te.Tensor, gamma: te.Tensor, beta: te.Tensor, out: te.Spec, known: BatchNormAttrs
     ) -> te.Tensor:
-        axes = axes_of(axis % data.rank, data.rank)
-        found = _statistics(data.shape, axes, lambda i: widened(data[i]), epsilon)
-        return _normalized(
-            data, gamma, beta, out, found, lambda i: without(i, axes), axis, center, scale
-        )
+        axes = axes_of(known.axis % data.rank, data.rank)
+        found = _statistics(data.shape, axes, lambda i: widened(data[i]), known.epsilon)
+        return _normalized(data, gamma, beta, out, found, lambda i: without(i, axes), known)
 
     return compute
 
 
 def _group_norm_compute(
-    data: te.Tensor,
-    gamma: te.Tensor,
-    beta: te.Tensor,
-    out: te.Spec,
-    num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    data: te.Tensor, gamma: te.Tensor, beta: te.Tensor, out: te.Spec, known: GroupNormAttrs
 ) -> te.Tensor:
-    axis %= data.rank
+    axis = known.axis % data.rank
     batch, *extents = data.shape
-    channels = extents.pop(axis - 1) // num_groups
-    grid = (batch, te.index(num_groups), channels, *extents)
+    channels = extents.pop(axis - 1) // known.num_groups
+    grid = (batch, te.index(known.num_groups), channels, *extents)
 
     def element(indices: Indices) -> te.Expr:
         first, group, channel, *rest = indices
         rest.insert(axis - 1, group * channels + channel)
         return widened(data[(first, *rest)])
 
-    found = _statistics(grid, range(2, len(grid)), element, epsilon)
-    return _normalized(
-        data, gamma, beta, out, found, lambda i: (i[0], i[axis] // channels), axis, center, scale
+    found = _statistics(grid, range(2, len(grid)), element, known.epsilon)
+    return _normalized(data, gamma, beta, out, found, lambda i: (i[0], i[axis] // channels), known)
+
+
+_DOC = "(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics"
+
+
+def _define(
+    name: str,
+    doc: str,
+    data: str,
+    attributes: type[Attrs],
+    relation: Relation,
+    reference: Callable[..., Any],
+    compute: Compute,
+    *samples: Sample,
+    **facts: Unpack[Facts],
+) -> OpDef:
+    facts = {"precision": Precision.FOLLOW, **facts}
+    return define(
+        f"nn.{name}",
+        doc=f"{_DOC} {doc}.",
+        arguments=[
+            ("data", data),
+            ("gamma", "the scale of each channel"),
+            ("beta", "the offset of each channel"),
+        ],
+        attrs=attributes,
+        relation=relation,
+        reference=rounded_once(with_attrs(attributes, reference)),
+        compute=with_attrs(attributes, compute),
+        samples=samples,
+        **facts,
     )
 
 
-_SCALE_AND_OFFSET = [
-    ("gamma", "the scale of each channel"),
-    ("beta", "the offset of each channel"),
-]
-
-layer_norm = define(
-    "nn.layer_norm",
-    doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics along an axis.",
-    arguments=[("data", "the input"), *_SCALE_AND_OFFSET],
-    attrs=LayerNormAttrs,
-    relation=_layer_norm_type,
-    reference=rounded_once(with_attrs(LayerNormAttrs, _layer_norm)),
-    compute=_along_axes(lambda axis, rank: (axis,)),
+layer_norm = _define(
+    "layer_norm",
+    "along an axis",
+    "the input",
+    LayerNormAttrs,
+    _layer_norm_type,
+    _layer_norm,
+    _along_axes(lambda axis, rank: (axis,)),
+    sample((2, 3, 4), (4,), (4,)),
+    sample((2, 3, 4), (3,), (3,), axis=1, epsilon=0.1, dtype="float64"),
+    sample((2, 5), (5,), (5,), center=False, dtype="float16"),
+    sample((2, 5), (5,), (5,), scale=False, dtype="bfloat16"),
+    sample((0, 5), (5,), (5,)),
     row_reductions=2,
     layout=layout_rules.along_axis(),
-    precision=Precision.FOLLOW,
-    samples=[
-        sample((2, 3, 4), (4,), (4,)),
-        sample((2, 3, 4), (3,), (3,), axis=1, epsilon=0.1, dtype="float64"),
-        sample((2, 5), (5,), (5,), center=False, dtype="float16"),
-        sample((2, 5), (5,), (5,), scale=False, dtype="bfloat16"),
-        sample((0, 5), (5,), (5,)),
-    ],
 )
-
-instance_norm = define(
-    "nn.instance_norm",
-    doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics of each channel "
-    "of each element of the batch.",
-    arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
-    attrs=BatchNormAttrs,
-    relation=_instance_norm_type,
-    reference=rounded_once(_instance_norm),
-    compute=_along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
+instance_norm = _define(
+    "instance_norm",
+    "of each channel of each element of the batch",
+    "the input, the batch first",
+    BatchNormAttrs,
+    _instance_norm_type,
+    _instance_norm,
+    _along_axes(lambda axis, rank: tuple(a for a in range(1, rank) if a != axis)),
+    sample((2, 3, 4, 5), (3,), (3,)),
+    sample((2, 4, 5, 3), (3,), (3,), axis=-1, epsilon=0.1, dtype="float64"),
+    sample((2, 3, 7), (3,), (3,), center=False, dtype="float16"),
+    sample((2, 3, 7), (3,), (3,), scale=False),
     layout=layout_rules.along_axis(batch_first=True),
-    precision=Precision.FOLLOW,
-    samples=[
-        sample((2, 3, 4, 5), (3,), (3,)),
-        sample((2, 4, 5, 3), (3,), (3,), axis=-1, epsilon=0.1, dtype="float64"),
-        sample((2, 3, 7), (3,), (3,), center=False, dtype="float16"),
-        sample((2, 3, 7), (3,), (3,), scale=False),
-    ],
 )
-
-group_norm = define(
-    "nn.group_norm",
-    doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta, with statistics of each group of "
-    "channels of each element of the batch.",
-    arguments=[("data", "the input, the batch first"), *_SCALE_AND_OFFSET],
-    attrs=GroupNormAttrs,
-    relation=_group_norm_type,
-    reference=rounded_once(with_attrs(GroupNormAttrs, _group_norm)),
-    compute=_group_norm_compute,
+group_norm = _define(
+    "group_norm",
+    "of each group of channels of each element of the batch",
+    "the input, the batch first",
+    GroupNormAttrs,
+    _group_norm_type,
+    _group_norm,
+    _group_norm_compute,
+    sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
+    sample((2, 3, 5, 4), (4,), (4,), num_groups=2, axis=-1, epsilon=0.1, dtype="float64"),
+    sample((2, 4, 3), (4,), (4,), num_groups=1, center=False, dtype="float16"),
+    sample((2, 4), (4,), (4,), num_groups=2, scale=False),
     layout=layout_rules.along_axis(batch_first=True),
-    precision=Precision.FOLLOW,
-    samples=[
-        sample((2, 6, 4, 5), (6,), (6,), num_groups=3),
-        sample((2, 3, 5, 4), (4,), (4,), num_groups=2, axis=-1, epsilon=0.1, dtype="float64"),
-        sample((2, 4, 3), (4,), (4,), num_groups=1, center=False, dtype="float16"),
-        sample((2, 4), (4,), (4,), num_groups=2, scale=False),
-    ],
 )
 
 # --- norms -------------------------------------------------------------------------------------

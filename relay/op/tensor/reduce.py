@@ -58,19 +58,19 @@ class VarianceAttrs(ReduceAttrs):
 # --- types -------------------------------------------------------------------------------------
 
 
-def _reduced(axis: Sequence[int] | None, exclude: bool, rank: int) -> tuple[int, ...]:
+def _reduced(known: ReduceAttrs, rank: int) -> tuple[int, ...]:
     """The reduced axes, as nonnegative indices."""
-    if axis is None:
+    if known.axis is None:
         return tuple(range(rank))
-    named = {a % rank for a in axis}
-    return tuple(a for a in range(rank) if (a in named) != exclude)
+    named = {a % rank for a in known.axis}
+    return tuple(a for a in range(rank) if (a in named) != known.exclude)
 
 
 def _reduced_shape(site: Site, data: TensorType, keepdims: bool) -> tuple[Dim, ...]:
     rank = len(data.shape)
     if site.attrs.axis is not None:
         site.axes(site.attrs.axis, rank)
-    gone = _reduced(site.attrs.axis, site.attrs.exclude, rank)
+    gone = _reduced(site.attrs, rank)
     if keepdims:
         return tuple(1 if axis in gone else d for axis, d in enumerate(data.shape))
     return tuple(d for axis, d in enumerate(data.shape) if axis not in gone)
@@ -95,12 +95,10 @@ def _reduction(kind: Elements | None, dtype: str | None = None) -> Relation:
 def _over_axes(function: Any) -> Any:
     """A reference from `function(data, axes, keepdims)`."""
 
-    def reference(
-        data: np.ndarray, axis: Sequence[int] | None, keepdims: bool, exclude: bool
-    ) -> Any:
-        return function(data, _reduced(axis, exclude, data.ndim), keepdims)
+    def reference(data: np.ndarray, known: ReduceAttrs) -> Any:
+        return function(data, _reduced(known, data.ndim), known.keepdims)
 
-    return rounded_once(reference)
+    return rounded_once(with_attrs(ReduceAttrs, reference))
 
 
 def _mean(data: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -111,30 +109,24 @@ def _mean(data: np.ndarray, axes: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _position(lowest: bool) -> Any:
-    def reference(
-        data: np.ndarray,
-        axis: Sequence[int] | None,
-        keepdims: bool,
-        exclude: bool,
-        select_last_index: bool,
-    ) -> Any:
-        axes = _reduced(axis, exclude, data.ndim)
+    def reference(data: np.ndarray, known: ArgReduceAttrs) -> Any:
+        axes = _reduced(known, data.ndim)
         kept = tuple(a for a in range(data.ndim) if a not in axes)
         shape = tuple(
-            1 if a in axes else d for a, d in enumerate(data.shape) if keepdims or a in kept
+            1 if a in axes else d for a, d in enumerate(data.shape) if known.keepdims or a in kept
         )
         count = product(data.shape[a] for a in axes)
         if count == 0:
             return np.full(shape, -1, np.int32)
         rows = data.transpose(*kept, *axes).reshape(*(data.shape[a] for a in kept), count)
         find = np.argmin if lowest else np.argmax
-        if select_last_index:
+        if known.select_last_index:
             found = count - 1 - find(rows[..., ::-1], axis=-1)
         else:
             found = find(rows, axis=-1)
         return np.asarray(found).reshape(shape).astype(np.int32)
 
-    return rounded_once(reference)
+    return rounded_once(with_attrs(ArgReduceAttrs, reference))
 
 
 # --- tensor expressions ------------------------------------------------------------------------
@@ -143,22 +135,16 @@ def _position(lowest: bool) -> Any:
 def _over(combine: Function) -> Compute:
     """A compute from `combine(value, axes)`; partial results have the type of the value."""
 
-    def compute(
-        data: te.Tensor,
-        out: te.Spec,
-        axis: Sequence[int] | None,
-        keepdims: bool,
-        exclude: bool,
-    ) -> te.Tensor:
+    def compute(data: te.Tensor, out: te.Spec, known: ReduceAttrs) -> te.Tensor:
         return folded(
             data.shape,
-            _reduced(axis, exclude, data.rank),
+            _reduced(known, data.rank),
             lambda i: widened(data[i]),
             lambda value, axes: te.cast(combine(value, axes), out.dtype),
-            keepdims,
+            known.keepdims,
         )
 
-    return compute
+    return with_attrs(ReduceAttrs, compute)
 
 
 def _mean_of(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
@@ -170,30 +156,16 @@ def _mean_of(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
     return scalars.divide(te.sum(exact, axes), count)
 
 
-def _total(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
-    return te.any(value, axes) if scalars.is_truth(value) else te.sum(value, axes)
-
-
-def _maximum(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
-    return te.any(value, axes) if scalars.is_truth(value) else te.max(value, axes)
-
-
-def _minimum(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
-    return te.all(value, axes) if scalars.is_truth(value) else te.min(value, axes)
+def _with_truth(on_truth: Function, on_numbers: Function) -> Function:
+    """One reduction of bool, another one of numbers."""
+    return lambda value, axes: (on_truth if scalars.is_truth(value) else on_numbers)(value, axes)
 
 
 def _position_of(lowest: bool) -> Compute:
     find = te.argmin if lowest else te.argmax
 
-    def compute(
-        data: te.Tensor,
-        out: te.Spec,
-        axis: Sequence[int] | None,
-        keepdims: bool,
-        exclude: bool,
-        select_last_index: bool,
-    ) -> te.Tensor:
-        gone = _reduced(axis, exclude, data.rank)
+    def compute(data: te.Tensor, out: te.Spec, known: ArgReduceAttrs) -> te.Tensor:
+        gone, select_last_index = _reduced(known, data.rank), known.select_last_index
         count = size([data.shape[a] for a in gone])
 
         def combine(value: te.Expr, axes: Sequence[te.Axis]) -> te.Expr:
@@ -207,9 +179,9 @@ def _position_of(lowest: bool) -> Compute:
                 found = te.cast(count - 1, out.dtype) - found
             return te.select(te.equal(count, 0), te.const(-1, out.dtype), found)
 
-        return folded(data.shape, gone, lambda i: widened(data[i]), combine, keepdims)
+        return folded(data.shape, gone, lambda i: widened(data[i]), combine, known.keepdims)
 
-    return compute
+    return with_attrs(ArgReduceAttrs, compute)
 
 
 # --- the operators -----------------------------------------------------------------------------
@@ -256,7 +228,7 @@ def _spread(site: Backward) -> Expr:
     value = site.gradient
     if not site.attrs.keepdims:
         rank = len(site.type_of(data).shape)
-        for axis in _reduced(site.attrs.axis, site.attrs.exclude, rank):
+        for axis in _reduced(site.attrs, rank):
             value = expand_dims(value, axis)
     return broadcast_to_like(value, data)
 
@@ -274,7 +246,7 @@ sum_ = _define(
     "`add`: to count, `cast` first.",
     _reduction(ADDABLE),
     _over_axes(lambda data, axes, keep: data.sum(axes, dtype=data.dtype, keepdims=keep)),
-    _over(_total),
+    _over(_with_truth(te.any, te.sum)),
     "float32",
     "int8",
     "bfloat16",
@@ -299,7 +271,7 @@ max_ = _define(
     _over_axes(
         lambda data, axes, keep: data.max(axes, keepdims=keep, initial=limits(data.dtype)[0])
     ),
-    _over(_maximum),
+    _over(_with_truth(te.any, te.max)),
     "float32",
     "uint8",
     "float16",
@@ -314,7 +286,7 @@ min_ = _define(
     _over_axes(
         lambda data, axes, keep: data.min(axes, keepdims=keep, initial=limits(data.dtype)[1])
     ),
-    _over(_minimum),
+    _over(_with_truth(te.all, te.min)),
     "float32",
     "int64",
     "bool",
@@ -403,7 +375,7 @@ def _variance_type(site: Site) -> Type | None:
 
 
 def _variance(data: np.ndarray, mean: np.ndarray, known: VarianceAttrs) -> Any:
-    axes = _reduced(known.axis, known.exclude, data.ndim)
+    axes = _reduced(known, data.ndim)
     count = product(data.shape[a] for a in axes) - known.unbiased
     squares = np.square(data - mean)
     return squares.sum(axes, dtype=data.dtype, keepdims=known.keepdims) / data.dtype.type(count)
@@ -412,7 +384,7 @@ def _variance(data: np.ndarray, mean: np.ndarray, known: VarianceAttrs) -> Any:
 def _variance_compute(
     data: te.Tensor, mean: te.Tensor, out: te.Spec, known: VarianceAttrs
 ) -> te.Tensor:
-    gone = _reduced(known.axis, known.exclude, data.rank)
+    gone = _reduced(known, data.rank)
     count = te.cast(size([data.shape[a] for a in gone]) - int(known.unbiased), wide(out.dtype))
 
     def square(indices: Indices) -> te.Expr:

@@ -10,9 +10,11 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call, Expr
+from relay.ir.expr import Call
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building.elements import position
+from relay.op.building.helper import helper
 from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import Function, wide
 from relay.op.loop_nest import nest, spread
@@ -56,36 +58,29 @@ def _scan_type(site: Site) -> Type | None:
 
 
 def _scan(step: np.ufunc) -> Any:
-    def reference(
-        data: np.ndarray, axis: int | None, dtype: str | None, exclusive: bool, rounded: bool
-    ) -> np.ndarray:
+    def reference(data: np.ndarray, known: ScanAttrs) -> np.ndarray:
+        axis, dtype = known.axis, known.dtype
         stored = dtypes.to_numpy(dtype) if dtype else data.dtype
         values = convert(data, dtype) if dtype else data
-        values = values if rounded else widened(values)
+        values = values if known.rounded else widened(values)
         if axis is None:
             values, axis = values.reshape(-1), 0
         totals = step.accumulate(values, axis, dtype=values.dtype)
-        if exclusive:
+        if known.exclusive:
             totals = np.moveaxis(totals, axis, 0)
             shifted = np.full(totals.shape, step.identity, totals.dtype)
             shifted[1:] = totals[:-1]
             totals = np.moveaxis(shifted, 0, axis)
         return totals.astype(stored, copy=False)
 
-    return reference
+    return with_attrs(ScanAttrs, reference)
 
 
 def _scan_loops(step: Function, identity: int) -> Compute:
     """One running total per line; adjacent lines advance together."""
 
-    def compute(
-        data: te.Tensor,
-        out: te.Spec,
-        axis: int | None,
-        dtype: str | None,
-        exclusive: bool,
-        rounded: bool,
-    ) -> te.Tensor:
+    def compute(data: te.Tensor, out: te.Spec, known: ScanAttrs) -> te.Tensor:
+        axis = known.axis
         counted = wide(out.dtype)
 
         def advance(
@@ -97,8 +92,8 @@ def _scan_loops(step: Function, identity: int) -> Compute:
         ) -> None:
             before = b.let(total[row])
             after = step(before, te.cast(te.cast(value, out.dtype), counted))
-            after = b.let(te.cast(te.cast(after, out.dtype), counted) if rounded else after)
-            write(te.cast(before if exclusive else after, out.dtype))
+            after = b.let(te.cast(te.cast(after, out.dtype), counted) if known.rounded else after)
+            write(te.cast(before if known.exclusive else after, out.dtype))
             b.store(total, row, after)
 
         def flat(b: te.Builder, result: te.Buffer) -> None:
@@ -121,41 +116,20 @@ def _scan_loops(step: Function, identity: int) -> Compute:
         write = flat if axis is None else rows
         return te.procedure([data], [(out.shape, out.dtype)], write, "scan")[0]
 
-    return compute
+    return with_attrs(ScanAttrs, compute)
 
 
-def cumsum(
-    data: Expr,
-    axis: int | None = None,
-    dtype: str | None = None,
-    exclusive: bool | None = None,
-    rounded: bool = False,
-) -> Call:
-    """The cumulative sum along an axis."""
-    return CUMSUM(data, axis, dtype, bool(exclusive), rounded)
-
-
-def cumprod(
-    data: Expr,
-    axis: int | None = None,
-    dtype: str | None = None,
-    exclusive: bool | None = None,
-    rounded: bool = False,
-) -> Call:
-    """The cumulative product along an axis."""
-    return CUMPROD(data, axis, dtype, bool(exclusive), rounded)
-
-
-def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) -> OpDef:
-    return define(
+def _define(
+    name: str, total: str, step: np.ufunc, scalar: Function
+) -> tuple[OpDef, Callable[..., Call]]:
+    record = define(
         name,
-        doc=doc,
+        doc=f"The cumulative {total} along an axis; integers wrap.",
         arguments=[("data", "the input")],
         attrs=ScanAttrs,
         relation=_scan_type,
         reference=_scan(step),
         compute=_scan_loops(scalar, step.identity),
-        helper=helper,
         samples=[
             sample((2, 3), axis=1),
             sample((2, 3), axis=-2, exclusive=True),
@@ -169,19 +143,9 @@ def _define(name: str, doc: str, step: np.ufunc, scalar: Function, helper: Any) 
             sample((50,), dtype="float16", rounded=True),
         ],
     )
+    summary = f"The cumulative {total} along an axis."
+    return record, helper(record, summary, convert={"exclusive": bool}, exclusive=None)
 
 
-CUMSUM = _define(
-    "cumsum",
-    "The cumulative sum along an axis; integers wrap.",
-    np.add,
-    operator.add,
-    cumsum,
-)
-CUMPROD = _define(
-    "cumprod",
-    "The cumulative product along an axis; integers wrap.",
-    np.multiply,
-    operator.mul,
-    cumprod,
-)
+CUMSUM, cumsum = _define("cumsum", "sum", np.add, operator.add)
+CUMPROD, cumprod = _define("cumprod", "product", np.multiply, operator.mul)
