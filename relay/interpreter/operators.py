@@ -116,7 +116,7 @@ def _failure(op: OpDef, error: Exception, span: AnySpan | None) -> EvaluationErr
     """The error of a reference, with the span of the call."""
     if isinstance(error, EvaluationError):
         return EvaluationError([d if d.span else replace(d, span=span) for d in error.diagnostics])
-    message = f"`{op.name}` failed: {error or type(error).__name__}"
+    message = f"`{op.name}` failed: {str(error) or type(error).__name__}"
     return EvaluationError.of(message, span)
 
 

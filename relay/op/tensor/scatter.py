@@ -285,6 +285,8 @@ def _scatter_nd(
 ) -> np.ndarray:
     if len(indices):
         return _written(data, list(indices), updates, mode)
+    if data.size == 0:
+        return data
     # no indices: every update has the shape of data
     for row in updates.reshape(prod(indices.shape[1:]), 1, *data.shape):
         data = _written(data[None], [np.zeros(1, np.int64)], row, mode)[0]
