@@ -201,7 +201,7 @@ class Target(metaclass=_ByDescription):
         With `checked` it checks every index. With `may_alias` outputs may overlap inputs. `sizes`
         are the dynamic sizes in the shapes of its tensors.
         """
-        raise self._lacks("code for kernels")
+        raise self._unsupported("code for kernels")
 
     # --- compiling: the text of kernels to binary code
 
@@ -234,7 +234,7 @@ class Target(metaclass=_ByDescription):
     ) -> Loaded:
         """Load kernels from the result of `compile`. A call uses at most `threads` threads of the
         host."""
-        raise self._lacks("way to run kernels")
+        raise self._unsupported("way to run kernels")
 
     # --- optional
 
@@ -251,9 +251,9 @@ class Target(metaclass=_ByDescription):
 
     def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
         """Write a compiled model as a C library (`Executable.export`)."""
-        raise self._lacks("libraries for C")
+        raise self._unsupported("libraries for C")
 
-    def _lacks(self, what: str) -> TargetError:
+    def _unsupported(self, what: str) -> TargetError:
         return TargetError.of(f"the target `{self}` gives no {what}")
 
 
@@ -273,9 +273,9 @@ def described(
 ) -> Target:
     """The target of a description."""
     if isinstance(description, Mapping):
-        description = _written(description)
+        description = _as_text(description)
     if isinstance(description, str):
-        made = _parsed(description)
+        made = _parse_text(description)
     elif isinstance(description, Target):
         made = description
     else:
@@ -290,7 +290,7 @@ def mistake(
     return TargetError.of(message, expected=expected, found=str(found), hint=hint)
 
 
-def _written(options: Mapping[Any, Any]) -> Any:
+def _as_text(options: Mapping[Any, Any]) -> Any:
     """{"kind": "llvm", "mattr": ["+avx2"]} -> `llvm -mattr=+avx2`; {"cpu": "llvm"}, which gives
     each device its target, -> `llvm`"""
     if "kind" not in options and [str(device).partition("(")[0] for device in options] == ["cpu"]:
@@ -303,7 +303,7 @@ def _written(options: Mapping[Any, Any]) -> Any:
     return " ".join(words)
 
 
-def _parsed(text: str) -> Target:
+def _parse_text(text: str) -> Target:
     """The target of `llvm -mcpu=x -mattr +y`."""
     name, *words = text.split() or [""]
     if not name:

@@ -59,15 +59,15 @@ def compile_module(
     opt: Level = DEFAULT_LEVEL,
     imports: Collection[str] = (),
     exports: Collection[str] | None = None,
-    apart: Collection[str] = (),
+    noinline: Collection[str] = (),
 ) -> bytes:
     """One position-independent object file with the functions of all texts.
 
     `imports` are the external functions the code may call; any other is an error. `exports` are the
-    visible functions; None for all. Functions in `apart` are not inlined, so that recursive callers
-    do not have their memory on the stack.
+    visible functions; None for all. Functions in `noinline` are not inlined, so that recursive
+    callers do not have their memory on the stack.
     """
-    with _optimized(texts, target, opt, exports, apart) as (machine, module):
+    with _optimized(texts, target, opt, exports, noinline) as (machine, module):
         data: bytes = machine.emit_object(module)
     if unknown := undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports):
         raise TargetError.of(
@@ -91,7 +91,7 @@ def _optimized(
     target: LLVMTarget,
     opt: Level,
     exports: Collection[str] | None = None,
-    apart: Collection[str] = (),
+    noinline: Collection[str] = (),
 ) -> Iterator[tuple[Any, Any]]:
     """The target machine and the optimized module of all texts, until the end of the block."""
     from llvmlite import binding
@@ -110,7 +110,7 @@ def _optimized(
                     module.link_in(part)
             if exports is not None:
                 _hide(module, exports)
-            for name in apart:
+            for name in noinline:
                 module.get_function(name).add_function_attribute("noinline")
             module.verify()
         except RuntimeError as error:

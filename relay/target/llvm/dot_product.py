@@ -43,10 +43,10 @@ class DotProducts(Gathers):
         item = f"i{32 // steps}"
         whole = vector_type(item, steps * self.lanes)
         given = ", ".join(
-            f"{whole} " + self.make(f"bitcast {self.spread(word)} to {whole}", item).text
+            f"{whole} " + self.make(f"bitcast {self.broadcast(word)} to {whole}", item).text
             for word in (left, right)
         )
-        total = self.spread(first)
+        total = self.broadcast(first)
         lanes = vector_type("i32", self.lanes)
         read = first.reads | left.reads | right.reads
         if target.has_vnni:
@@ -59,7 +59,7 @@ class DotProducts(Gathers):
 
     def _word(self, parts: Sequence[Expr]) -> Emission:
         """Pack integers into a word of 32 bits, the first one lowest."""
-        place = self._side_by_side(parts)
+        place = self._adjacent_reads(parts)
         step = None if place is None else self.step(place[1])
         if place is not None and step in (0, len(parts)):
             buffer, total, masked = place
@@ -81,9 +81,9 @@ class DotProducts(Gathers):
                 word = moved
                 continue
             if word.lanes or moved.lanes:
-                word, moved = self.spread(word), self.spread(moved)
+                word, moved = self.broadcast(word), self.broadcast(moved)
             by = Value(str(32 // len(parts) * i), "i32")
-            by = self.spread(by) if moved.lanes else by
+            by = self.broadcast(by) if moved.lanes else by
             moved = self.make(f"shl {moved}, {by.text}", "i32", moved.lanes, moved.reads)
             word = self.make(
                 f"or {word}, {moved.text}", "i32", moved.lanes, word.reads | moved.reads
@@ -91,7 +91,7 @@ class DotProducts(Gathers):
         assert word is not None
         return word
 
-    def _side_by_side(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear, bool] | None:
+    def _adjacent_reads(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear, bool] | None:
         """The buffer and first index of adjacent reads, and whether they need the mask; None if
         they are not provably adjacent."""
         first = parts[0]

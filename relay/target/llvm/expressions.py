@@ -31,7 +31,7 @@ from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
 _LONG = 40  # operations that are worth a branch
-_LONG_WAY = 60  # the same for a whole vector
+_LONG_VECTOR = 60  # the same for a whole vector
 
 
 class Expressions(Instructions):
@@ -59,7 +59,7 @@ class Expressions(Instructions):
         """The value if it was computed before, under this mask or one that contains it."""
         mask = self._mask_name
         while (known := self.recall((expr, mask))) is None and mask is not None:
-            mask = self.wider[mask]
+            mask = self.outer_masks[mask]
         return known
 
     @property
@@ -121,12 +121,12 @@ class Expressions(Instructions):
             for part in shared_parts(expr.if_true, expr.if_false):
                 yield self._value(part)
         if self._is_safe(expr):
-            if condition.lanes and expr.dtype != te.INDEX and self._is_long_way(expr):
-                passed: Value = yield self._passed_over(expr, condition)
+            if condition.lanes and expr.dtype != te.INDEX and self._is_worth_branching(expr):
+                passed: Value = yield self._branch_over(expr, condition)
                 return passed
             first: Value = yield self._value(expr.if_true)
             second: Value = yield self._value(expr.if_false)
-            return self._chosen(expr, condition, first, second)
+            return self._emit_select(expr, condition, first, second)
         how = self._masked_sides if condition.lanes else self._branches
         chosen: Value = yield how(expr, condition)
         return chosen
@@ -134,14 +134,14 @@ class Expressions(Instructions):
     def _masked_sides(self, expr: te.Select, condition: Value) -> Emission:
         """Compute each side under the mask of its lanes."""
         outer = self.mask
-        self.mask = self.both(outer, condition)
+        self.mask = self.and_mask(outer, condition)
         with self.scope():
             first: Value = yield self._value(expr.if_true)
-        self.mask = self.both(outer, self.negated(condition))
+        self.mask = self.and_mask(outer, self.invert_mask(condition))
         with self.scope():
             second: Value = yield self._value(expr.if_false)
         self.mask = outer
-        return self._chosen(expr, condition, first, second)
+        return self._emit_select(expr, condition, first, second)
 
     def _is_safe(self, expr: te.Select) -> bool:
         """Whether both sides may be computed: they read nothing that may be out of range, and are
@@ -160,31 +160,31 @@ class Expressions(Instructions):
                 return False
         return True
 
-    def _is_long_way(self, expr: te.Select) -> bool:
+    def _is_worth_branching(self, expr: te.Select) -> bool:
         """Whether the second side is so long that a branch is cheaper."""
         own = {id(part) for part in tree.postorder(expr.if_true)}
-        return sum(id(part) not in own for part in tree.postorder(expr.if_false)) >= _LONG_WAY
+        return sum(id(part) not in own for part in tree.postorder(expr.if_false)) >= _LONG_VECTOR
 
-    def _passed_over(self, expr: te.Select, condition: Value) -> Emission:
+    def _branch_over(self, expr: te.Select, condition: Value) -> Emission:
         """Compute the second side only if some lane needs it."""
         first: Value = yield self._value(expr.if_true)
-        first = self.spread(first)
-        other = self.negated(condition)
+        first = self.broadcast(first)
+        other = self.invert_mask(condition)
         some = self.make(f"call i1 @llvm.vector.reduce.or.v{self.lanes}i1({other})", "i1")
         before, wanted, done = self.block, self.label("wanted"), self.label("chosen")
         self.branch(some, wanted, done)
         with self.scope():
             second: Value = yield self._value(expr.if_false)
-            chosen = self._chosen(expr, condition, first, second)
+            chosen = self._emit_select(expr, condition, first, second)
         end = self.block
         self.enter(done)
         code = f"phi {chosen.full_type} [ {first.text}, %{before} ], [ {chosen.text}, %{end} ]"
         return self.make(code, chosen.type, chosen.lanes, chosen.reads)
 
-    def _chosen(self, expr: te.Select, condition: Value, first: Value, second: Value) -> Value:
-        first, second = self._together((expr.if_true, first), (expr.if_false, second))
+    def _emit_select(self, expr: te.Select, condition: Value, first: Value, second: Value) -> Value:
+        first, second = self._same_type((expr.if_true, first), (expr.if_false, second))
         if condition.lanes:
-            first, second = self.spread(first), self.spread(second)
+            first, second = self.broadcast(first), self.broadcast(second)
         reads = condition.reads | first.reads | second.reads
         return self.make(f"select {condition}, {first}, {second}", first.type, first.lanes, reads)
 
@@ -194,27 +194,27 @@ class Expressions(Instructions):
         self.branch(condition, then, otherwise)
         with self.scope():
             first: Value = yield self._value(expr.if_true)
-            first = self._alike(expr, first)
+            first = self._as_result(expr, first)
         first_end = self.block
         self.line(f"br label %{done}")
-        self.place(otherwise)
+        self.begin(otherwise)
         with self.scope():
             second: Value = yield self._value(expr.if_false)
-            second = self._alike(expr, second)
+            second = self._as_result(expr, second)
         second_end = self.block
         self.enter(done)
         reads = condition.reads | first.reads | second.reads
         both = f"[ {first.text}, %{first_end} ], [ {second.text}, %{second_end} ]"
         return self.make(f"phi {first.full_type} {both}", first.type, first.lanes, reads)
 
-    def _alike(self, expr: te.Select, side: Value) -> Value:
+    def _as_result(self, expr: te.Select, side: Value) -> Value:
         """One side of a branch in the type of the result."""
         if self.mask is None and not self.depends(expr):
             return side
-        side = self.spread(side)
+        side = self.broadcast(side)
         if expr.dtype != te.INDEX:
             return side
-        return self._as_integer(side, "i32" if self._is_small(expr) else "i64")
+        return self._as_integer(side, "i32" if self._fits_32_bits(expr) else "i64")
 
     def _read(self, expr: te.Read) -> Emission:
         buffer = expr.source
@@ -227,7 +227,7 @@ class Expressions(Instructions):
         step = self.step(total)
         masked = self.mask is not None and not self.in_range(buffer, expr.indices)
         for atom in total.terms:
-            if self._may_be_in_lanes(atom) and (yield self._value(atom)).lanes:
+            if self._may_be_vector(atom) and (yield self._value(atom)).lanes:
                 step = None  # even if it is uniform: some lanes may be inactive
         if step == 0:
             pointer = self.pointer(buffer, total, inside=not masked)
@@ -241,7 +241,7 @@ class Expressions(Instructions):
                 code = f"load <{self.lanes} x {kind}>, ptr {pointer}, align {align}"
                 loaded = self.make(code, kind, self.lanes, reads)
         else:
-            loaded = yield self._apart(buffer, total, masked)
+            loaded = yield self._gather_elements(buffer, total, masked)
         if llvm_type(buffer.dtype) == "i1":
             zero = "zeroinitializer" if loaded.lanes else "0"
             return self.make(f"icmp ne {loaded}, {zero}", "i1", loaded.lanes, reads)
@@ -324,7 +324,7 @@ class Expressions(Instructions):
             found = self.remember(key, self.make(code, "ptr"))
         return found.text
 
-    def _apart(self, buffer: te.Source, total: Linear, masked: bool) -> Emission:
+    def _gather_elements(self, buffer: te.Source, total: Linear, masked: bool) -> Emission:
         """Gather elements that are not contiguous."""
         kind, align = memory_type(buffer.dtype), item_bytes(buffer.dtype)
         pointers: Value = yield self._pointers(buffer, total)
@@ -352,17 +352,17 @@ class Expressions(Instructions):
     def _pointers(self, buffer: te.Source, total: Linear) -> Emission:
         """One address per lane."""
         kind = memory_type(buffer.dtype)
-        moves = {a: self.depends(a) or self._may_be_in_lanes(a) for a in total.terms}
+        moves = {a: self.depends(a) or self._may_be_vector(a) for a in total.terms}
         fixed = Linear({a: c for a, c in total.terms.items() if not moves[a]}, total.constant)
         moving = Linear({a: c for a, c in total.terms.items() if moves[a]})
         base = self.pointer(buffer, fixed, inside=False)
         offsets: Value = yield self._value(self.simplify.build(moving))
-        offsets = self.spread(offsets)
+        offsets = self.broadcast(offsets)
         return self.make(
             f"getelementptr {kind}, ptr {base}, {offsets}", "ptr", self.lanes, offsets.reads
         )
 
-    def _may_be_in_lanes(self, atom: te.Expr) -> bool:
+    def _may_be_vector(self, atom: te.Expr) -> bool:
         """Whether a part of an index may be a vector though it does not depend on the lane, as
         masked reads are."""
         return self.mask is not None and not isinstance(atom, te.Var) and not self.depends(atom)
@@ -388,12 +388,12 @@ class Expressions(Instructions):
             inside = self.make(f"icmp ult i64 {place.text}, {limit.text}", "i1")
             good, bad = self.label("inside"), self.label("outside")
             self.line(f"br i1 {inside.text}, label %{good}, label %{bad}")
-            self.place(bad)
-            self.leave(f"axis {axis} of `{buffer.name}`", place.text, limit.text)
-            self.place(good)
+            self.begin(bad)
+            self.return_out_of_range(f"axis {axis} of `{buffer.name}`", place.text, limit.text)
+            self.begin(good)
             self.remember(key, inside)
 
-    def leave(self, what: str, index: str, extent: str) -> None:
+    def return_out_of_range(self, what: str, index: str, extent: str) -> None:
         """Leave the kernel, and report an index that is out of range."""
         given = f"i64 {self.kernel.add_check(what)}, i64 {index}, i64 {extent}"
         self.line(f"call void @{self.kernel.name}.outside(ptr %context, {given})")

@@ -79,8 +79,8 @@ class Function(DotProducts):
                 self.line(f"call void @llvm.prefetch.p0({given})")
             case loops.Fail():
                 index, extent = self.integer(statement.index), self.integer(statement.extent)
-                self.leave(statement.what, index.text, extent.text)
-                self.place(self.label("left"))  # unreachable
+                self.return_out_of_range(statement.what, index.text, extent.text)
+                self.begin(self.label("left"))  # unreachable
             case _:
                 raise TypeError(f"{type(statement).__name__} is not a statement")
 
@@ -103,10 +103,10 @@ class Function(DotProducts):
 
     def _loop(self, loop: loops.For) -> Steps[None]:
         extent = self.integer(loop.extent)
-        self._same_for_all_lanes(extent)
+        self._require_uniform(extent)
         yield self._range(loop, Value("0", "i64"), extent)
 
-    def _same_for_all_lanes(self, value: Value) -> None:
+    def _require_uniform(self, value: Value) -> None:
         if value.lanes:
             raise RelayError("a loop runs as often for every lane of a vector")
 
@@ -122,7 +122,7 @@ class Function(DotProducts):
         """The loop from `begin` to `end`, reversed if the condition `backwards` holds. A piece of a
         parallel loop does not poll for interrupts."""
         writes = _stores(loop.body)
-        self.written(writes)
+        self.invalidate(writes)
         head, done = self.label("loop"), self.label("done")
         before = self.block
         certain = isinstance(loop.extent, Const) and int(loop.extent.value) > 0
@@ -132,8 +132,8 @@ class Function(DotProducts):
             some = self.make(f"icmp slt i64 {begin.text}, {end.text}", "i1")
             self.branch(some, start, done)
             before = start
-        often = None if self.looked or is_piece else self._how_often(loop)
-        self.looked = self.looked or often is not None
+        often = None if self.polls or is_piece else self._poll_mask(loop)
+        self.polls = self.polls or often is not None
         self.enter(head)
         var = self.fresh("i")
         position = len(self.lines)
@@ -150,8 +150,8 @@ class Function(DotProducts):
         with self.scope():
             yield self._statement(loop.body)
         if often is not None:
-            self.looked = False
-            self._look(var, often)
+            self.polls = False
+            self._poll(var, often)
         after = self.fresh("n")
         self.line(f"{after} = add nuw nsw i64 {var}, 1")
         again = self.make(f"icmp slt i64 {after}, {end.text}", "i1")
@@ -159,10 +159,10 @@ class Function(DotProducts):
             f"  {var} = phi i64 [ {begin.text}, %{before} ], [ {after}, %{self.block} ]"
         )
         self.line(f"br i1 {again.text}, label %{head}, label %{done}, !llvm.loop !0")
-        self.place(done)
-        self.written(writes)
+        self.begin(done)
+        self.invalidate(writes)
 
-    def _how_often(self, loop: loops.For) -> str | None:
+    def _poll_mask(self, loop: loops.For) -> str | None:
         """The iterations between two polls for interrupts, minus one, as a mask. None if the loop
         is short, if its iterations are so long that inner loops poll, and for dynamic loops inside
         parallel ones, which are mostly short."""
@@ -183,7 +183,7 @@ class Function(DotProducts):
         shifted = self.make(f"lshr i64 -1, {zeros.text}", "i64")
         return self.make(f"lshr {shifted}, 1", "i64").text
 
-    def _look(self, turn: str, often: str) -> None:
+    def _poll(self, turn: str, often: str) -> None:
         """Poll for interrupts, by a parallel loop without a body, if there is a watch."""
         looking, asking, further = self.label("looking"), self.label("asking"), self.label("goes")
         some = self.make(f"and i64 {turn}, {often}", "i64")
@@ -193,10 +193,10 @@ class Function(DotProducts):
         watch = self.make(f"load ptr, ptr {at.text}, align 8", "ptr")
         nobody = self.make(f"icmp eq ptr {watch.text}, null", "i1")
         self.line(f"br i1 {nobody.text}, label %{further}, label %{asking}")
-        self.place(asking)
+        self.begin(asking)
         run = self.make("load ptr, ptr %context, align 8", "ptr")
         self.line(f"call void {run.text}(ptr %context, ptr null, ptr null, i64 0)")
-        self._unless_stopped()
+        self._return_if_stopped()
         self.enter(further)
 
     def _vector(self, loop: loops.For) -> Steps[None]:
@@ -216,17 +216,17 @@ class Function(DotProducts):
 
     def _while(self, loop: loops.While) -> Steps[None]:
         writes = _stores(loop.body)
-        self.written(writes)
+        self.invalidate(writes)
         head, body, done = self.label("while"), self.label("do"), self.label("done")
         self.enter(head)
         with self.scope():
             condition = self.value(loop.condition)
-            self._same_for_all_lanes(condition)
+            self._require_uniform(condition)
             self.branch(condition, body, done)
             yield self._statement(loop.body)
         self.line(f"br label %{head}")
-        self.place(done)
-        self.written(writes)
+        self.begin(done)
+        self.invalidate(writes)
 
     def _if(self, statement: loops.If) -> Steps[None]:
         condition = self.value(statement.condition)
@@ -241,21 +241,21 @@ class Function(DotProducts):
             yield self._statement(statement.then)
         self.line(f"br label %{done}")
         if statement.otherwise is not None:
-            self.written(writes)
-            self.place(otherwise)
+            self.invalidate(writes)
+            self.begin(otherwise)
             with self.scope():
                 yield self._statement(statement.otherwise)
             self.line(f"br label %{done}")
-        self.place(done)
-        self.written(writes)
+        self.begin(done)
+        self.invalidate(writes)
 
     def _masked(self, statement: loops.If, condition: Value) -> Steps[None]:
         outer = self.mask
-        self.mask = self.both(outer, condition)
+        self.mask = self.and_mask(outer, condition)
         with self.scope():
             yield self._statement(statement.then)
         if statement.otherwise is not None:
-            self.mask = self.both(outer, self.negated(condition))
+            self.mask = self.and_mask(outer, self.invert_mask(condition))
             with self.scope():
                 yield self._statement(statement.otherwise)
         self.mask = outer
@@ -300,12 +300,12 @@ class Function(DotProducts):
             align = item_bytes(buffer.dtype)
             self.line(f"store {self._stored(value, buffer)}, ptr {pointer}, align {align}")
         elif step == 1:
-            self._store_vector(statement, self._stored(self.spread(value), buffer), total)
+            self._store_vector(statement, self._stored(self.broadcast(value), buffer), total)
         else:
-            lanes = self._stored(self.spread(value), buffer)
+            lanes = self._stored(self.broadcast(value), buffer)
             if not self.store_runs(buffer, lanes, total):
                 self._scatter(buffer, lanes, total)
-        self.written({id(buffer)})
+        self.invalidate({id(buffer)})
 
     def _stored(self, value: Value, buffer: loops.Buffer) -> Value:
         """A value as it is stored: booleans as bytes, indices as i64."""
@@ -388,7 +388,7 @@ class Function(DotProducts):
         if loop.kind is loops.Kind.ALTERNATING:
             backwards = f"%c{len(captured)}"
             parameters.append(f"i1 {backwards}")
-            captured.append(("i1", self._other_way(name)))
+            captured.append(("i1", self._is_reversed(name)))
         parameters = ["ptr %context", "ptr %own", "i64 %begin", "i64 %end", *parameters]
         bounds = Value("%begin", "i64"), Value("%end", "i64")
         yield inner._range(loop, *bounds, backwards, is_piece=backwards is None)
@@ -398,16 +398,18 @@ class Function(DotProducts):
         extent = self.integer(loop.extent)
         done, total = None, None
         if kernel.has_sizes:
-            done, total = self._unless_little(loop, name, closure, extent)
+            done, total = self._serial_if_short(loop, name, closure, extent)
         run = self.make("load ptr, ptr %context, align 8", "ptr")
-        turns = self._cut(loop, extent, total) if backwards is None else self._whole(extent)
+        turns = (
+            self._split_if_long(loop, extent, total) if backwards is None else self._unsplit(extent)
+        )
         self.line(f"call void {run.text}(ptr %context, ptr @{name}, ptr {closure}, {turns})")
-        self._unless_stopped()
+        self._return_if_stopped()
         if done is not None:
             self.enter(done)
-        self.written(_stores(loop.body))
+        self.invalidate(_stores(loop.body))
 
-    def _unless_stopped(self) -> None:
+    def _return_if_stopped(self) -> None:
         """Return if a parallel loop was interrupted or failed."""
         self.kernel.may_stop = True
         at = self.make(f"getelementptr i8, ptr %context, i64 {abi.ERROR}", "ptr")
@@ -415,11 +417,11 @@ class Function(DotProducts):
         fine = self.make(f"icmp eq {error}, 0", "i1")
         stopped, further = self.label("stopped"), self.label("further")
         self.line(f"br i1 {fine.text}, label %{further}, label %{stopped}")
-        self.place(stopped)
+        self.begin(stopped)
         self.finish()
-        self.place(further)
+        self.begin(further)
 
-    def _other_way(self, name: str) -> str:
+    def _is_reversed(self, name: str) -> str:
         """Whether an alternating loop is reversed in this call, the opposite of the last one.
 
         The flag is shared by concurrent calls; it does not influence results.
@@ -431,22 +433,22 @@ class Function(DotProducts):
         self.line(f"store atomic {now}, {note}")
         return self.make(f"trunc {before} to i1", "i1").text
 
-    def _whole(self, extent: Value) -> Value:
+    def _unsplit(self, extent: Value) -> Value:
         """An extent whose ranges the pool does not split for polling (`relay.target.llvm.abi`)."""
         return self.make(f"sub i64 0, {extent.text}", "i64")
 
-    def _cut(self, loop: loops.For, extent: Value, total: Value | None) -> Value:
+    def _split_if_long(self, loop: loops.For, extent: Value, total: Value | None) -> Value:
         """The extent, without splitting of ranges if there is little work."""
         if total is not None:
             short = self.make(f"icmp slt i64 {total.text}, {CUT}", "i1")
-            whole = self._whole(extent)
+            whole = self._unsplit(extent)
             return self.make(f"select i1 {short.text}, {whole}, {extent}", "i64")
         amount = self.simplify(work(loop.body) * loop.extent)
         if isinstance(amount, Const) and int(amount.value) < CUT:
-            return self._whole(extent)
+            return self._unsplit(extent)
         return extent
 
-    def _unless_little(
+    def _serial_if_short(
         self, loop: loops.For, name: str, closure: str, extent: Value
     ) -> tuple[str, Value]:
         """Run the loop in this thread if there is little work at run time, or else what follows.
@@ -461,7 +463,7 @@ class Function(DotProducts):
         given = f"ptr %context, ptr {closure}, i64 0, {extent}, i64 0"
         self.line(f"call void @{name}({given})")
         self.line(f"br label %{done}")
-        self.place(spread)
+        self.begin(spread)
         return done, total
 
     def _closure(self, name: str, captured: Sequence[tuple[str, str]]) -> str:

@@ -41,22 +41,22 @@ class _Groups:
 class Gathers(Expressions):
     """Generates code for expressions, with faster gathers."""
 
-    def _apart(self, buffer: Source, total: Linear, masked: bool) -> Emission:
+    def _gather_elements(self, buffer: Source, total: Linear, masked: bool) -> Emission:
         size = item_bytes(buffer.dtype)
         groups = self._groups(total)
         if self.step(total) == 2 and not masked and self.lanes >= 4:
-            return self._every_other(buffer, self.first_lane(total))
+            return self._stride_two(buffer, self.first_lane(total))
         if groups is not None and groups.outer == 1:
             return self._interleaved(buffer, groups, masked)
         if groups is not None and groups.is_run_of(size) and not masked:
             return self._runs(buffer, groups)
-        if size == 1 and self.mask is None and self._is_word_inside(buffer, total):
-            byte: Value = yield self._part_of_words(buffer, total)
+        if size == 1 and self.mask is None and self._is_word_in_range(buffer, total):
+            byte: Value = yield self._bytes_of_words(buffer, total)
             return byte
-        value: Value = yield super()._apart(buffer, total, masked)
+        value: Value = yield super()._gather_elements(buffer, total, masked)
         return value
 
-    def _every_other(self, buffer: Source, first: Linear) -> Value:
+    def _stride_two(self, buffer: Source, first: Linear) -> Value:
         """Shuffle two vectors from the first element to the last."""
         lanes, align, kind = self.lanes, item_bytes(buffer.dtype), memory_type(buffer.dtype)
         reads = read_from(buffer, first)
@@ -67,14 +67,14 @@ class Gathers(Expressions):
             halves.append(self.make(code, kind, lanes, reads))
         # element lanes-1 is in both vectors
         wanted = [i if i < lanes else i + 1 for i in range(0, 2 * lanes, 2)]
-        code = f"shufflevector {halves[0]}, {halves[1]}, {_order(wanted)}"
+        code = f"shufflevector {halves[0]}, {halves[1]}, {_shuffle(wanted)}"
         return self.make(code, kind, lanes, reads)
 
     # --- groups of lanes
 
     def _groups(self, total: Linear) -> _Groups | None:
         """The groups of lanes, if an index has their quotient and remainder by one number."""
-        if any(self._may_be_in_lanes(atom) for atom in total.terms):
+        if any(self._may_be_vector(atom) for atom in total.terms):
             return None
         moving = {atom: by for atom, by in total.terms.items() if self.depends(atom)}
         sizes = {_divisor(atom) for atom in moving}
@@ -119,11 +119,11 @@ class Gathers(Expressions):
                 rows.append(self.make(code, kind, count, reads))
                 continue
             assert self.mask is not None
-            lanes = _order(range(i, self.lanes, groups.size))
+            lanes = _shuffle(range(i, self.lanes, groups.size))
             code = f"shufflevector {self.mask}, {self.mask.full_type} poison, {lanes}"
             mask = self.make(code, "i1", count)
             rows.append(self._masked_load(kind, pointer, align, mask, reads))
-        return self._one_after_the_other(rows, kind, reads)
+        return self._interleave(rows, kind, reads)
 
     def _transposed(self, buffer: Source, groups: _Groups) -> Value:
         """The same for rows of a word each: a vector of words, shuffled."""
@@ -139,7 +139,7 @@ class Gathers(Expressions):
             gathered = self.make(code, "i32", size).text
         whole = f"<{self.lanes} x {kind}>"
         rows = self.make(f"bitcast {words} {gathered} to {whole}", kind, self.lanes)
-        order = _order([row * count + place for place in range(count) for row in range(size)])
+        order = _shuffle([row * count + place for place in range(count) for row in range(size)])
         code = f"shufflevector {rows}, {whole} poison, {order}"
         return self.make(code, kind, self.lanes, reads)
 
@@ -150,41 +150,41 @@ class Gathers(Expressions):
             return False
         align, part = item_bytes(buffer.dtype), f"<{groups.size} x {value.type}>"
         for i in range(self.lanes // groups.size):
-            lanes = _order(range(groups.size * i, groups.size * (i + 1)))
+            lanes = _shuffle(range(groups.size * i, groups.size * (i + 1)))
             code = f"shufflevector {value}, {value.full_type} poison, {lanes}"
             run = self.make(code, value.type, groups.size)
             start = Linear(groups.first.terms, groups.first.constant + groups.outer * i)
             self.line(f"store {part} {run.text}, ptr {self.pointer(buffer, start)}, align {align}")
         return True
 
-    def _one_after_the_other(self, rows: list[Value], kind: str, reads: frozenset[int]) -> Value:
+    def _interleave(self, rows: list[Value], kind: str, reads: frozenset[int]) -> Value:
         """Interleave rows: concatenate and shuffle them."""
         count, size = rows[0].lanes, len(rows)
         whole, total = rows[0], count
         for row in rows[1:]:
             # widen the row to the same length
-            length = _order([*range(count), *[-1] * (total - count)])
+            length = _shuffle([*range(count), *[-1] * (total - count)])
             longer = self.make(
                 f"shufflevector {row}, {row.full_type} poison, {length}", kind, total
             )
-            joined = _order([*range(total), *range(total, total + count)])
+            joined = _shuffle([*range(total), *range(total, total + count)])
             code = f"shufflevector {whole}, {longer}, {joined}"
             total += count
             whole = self.make(code, kind, total, reads)
-        order = _order([row * count + place for place in range(count) for row in range(size)])
+        order = _shuffle([row * count + place for place in range(count) for row in range(size)])
         code = f"shufflevector {whole}, {whole.full_type} poison, {order}"
         return self.make(code, kind, self.lanes, reads)
 
     # --- bytes of words
 
-    def _is_word_inside(self, buffer: Source, total: Linear) -> bool:
+    def _is_word_in_range(self, buffer: Source, total: Linear) -> bool:
         """Whether the word of a byte, aligned by the constant part of its index, is provably in
         range."""
         size = prod(int(n.value) if isinstance(n, Const) else 0 for n in buffer.shape)
         low, high = self.simplify.interval(self.simplify.build(_word_start(total)))
         return low is not None and high is not None and low >= 0 and high + _WORD <= size
 
-    def _part_of_words(self, buffer: Source, total: Linear) -> Emission:
+    def _bytes_of_words(self, buffer: Source, total: Linear) -> Emission:
         """Extract bytes from gathered words, which adjacent bytes share."""
         first, reads = _word_start(total), read_from(buffer, total)
         key = ("words", id(buffer), self.simplify.build(first), self.lane)
@@ -220,7 +220,7 @@ def _divisor(atom: Expr) -> int | None:
     return None
 
 
-def _order(lanes: list[int] | range) -> str:
+def _shuffle(lanes: list[int] | range) -> str:
     """The mask of a shuffle; -1 is any lane."""
     each = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
     return f"<{len(lanes)} x i32> <{each}>"

@@ -18,20 +18,20 @@ from relay.te.intervals import ANY_NUMBER
 class Instructions(Writer):
     """Generates code for operations on values."""
 
-    def _together(self, *pairs: tuple[Expr, Value], result: Expr | None = None) -> list[Value]:
+    def _same_type(self, *pairs: tuple[Expr, Value], result: Expr | None = None) -> list[Value]:
         """Operands of one operation: all vectors if one is; vectors of indices in 32 bits if they
         fit, which is twice as fast as 64."""
         values = [value for _, value in pairs]
         if any(value.lanes for value in values):
-            values = [self.spread(value) for value in values]
+            values = [self.broadcast(value) for value in values]
         if pairs[0][0].dtype == INDEX and "i32" in [value.type for value in values]:
             involved = [expr for expr, _ in pairs] + ([] if result is None else [result])
-            if all(self._is_small(expr) for expr in involved):
+            if all(self._fits_32_bits(expr) for expr in involved):
                 return [self._as_integer(value, "i32") for value in values]
             return [self._as_integer(value, "i64") for value in values]
         return values
 
-    def _is_small(self, expr: Expr) -> bool:
+    def _fits_32_bits(self, expr: Expr) -> bool:
         low, high = self.simplify.interval(expr)
         return low is not None and high is not None and low >= -(2**31) and high < 2**31
 
@@ -52,7 +52,7 @@ class Instructions(Writer):
         return self.make(f"{how} {value} to {whole}", type, value.lanes, value.reads)
 
     def _compare(self, expr: Compare, left: Value, right: Value) -> Value:
-        left, right = self._together((expr.left, left), (expr.right, right))
+        left, right = self._same_type((expr.left, left), (expr.right, right))
         dtype = expr.left.dtype
         if dtypes.is_float(dtype):
             code = f"fcmp {'une' if expr.op == 'ne' else 'o' + expr.op} {left}, {right.text}"
@@ -62,7 +62,7 @@ class Instructions(Writer):
         return self.make(code, "i1", left.lanes, left.reads | right.reads)
 
     def _binary(self, expr: Binary, left: Value, right: Value) -> Value:
-        left, right = self._together((expr.left, left), (expr.right, right), result=expr)
+        left, right = self._same_type((expr.left, left), (expr.right, right), result=expr)
         reads = left.reads | right.reads
 
         def op(code: str, a: Value = left, b: Value = right) -> Value:
@@ -110,7 +110,7 @@ class Instructions(Writer):
     def _number(self, like: Value, value: int) -> Value:
         """A constant of the type of another value."""
         plain = Value(str(value), like.type)
-        return self.spread(plain) if like.lanes else plain
+        return self.broadcast(plain) if like.lanes else plain
 
     def _shift(self, expr: Binary, left: Value, right: Value, signed: bool) -> Value:
         bits = width(expr.dtype)
@@ -168,7 +168,7 @@ class Instructions(Writer):
         return make(f"sub {left}, {product.text}")
 
     def _unary(self, expr: Unary, operand: Value) -> Value:
-        if operand.type == "i32" and expr.dtype == INDEX and not self._is_small(expr):
+        if operand.type == "i32" and expr.dtype == INDEX and not self._fits_32_bits(expr):
             operand = self._as_integer(operand, "i64")
         kind, lanes = operand.type, operand.lanes
         whole = operand.full_type
@@ -220,7 +220,7 @@ class Instructions(Writer):
 
     def _call(self, expr: Call, args: list[Value]) -> Value:
         if any(arg.lanes for arg in args):
-            args = [self.spread(arg) for arg in args]
+            args = [self.broadcast(arg) for arg in args]
         if expr.dtype == INDEX:
             args = [self._as_integer(arg, "i64") for arg in args]
         first = args[0]

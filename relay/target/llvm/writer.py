@@ -189,9 +189,9 @@ class Writer:
         self.lane: Var | None = None
         self.lanes = 0
         self.mask: Value | None = None
-        self.wider: dict[str, str | None] = {}  # mask -> a mask that contains its lanes
+        self.outer_masks: dict[str, str | None] = {}  # mask -> a mask that contains its lanes
         self.in_parallel = False
-        self.looked = False  # an enclosing loop polls for interrupts
+        self.polls = False  # an enclosing loop polls for interrupts
         self.saturates = False  # integer arithmetic, instead of wrapping
         self.worker = "0"
         self.widths: dict[Var, int] = {}  # of vector loops so far
@@ -220,7 +220,7 @@ class Writer:
         self.count += 1
         return f"{hint}{self.count}"
 
-    def place(self, label: str) -> None:
+    def begin(self, label: str) -> None:
         """Begin a block."""
         self.lines.append(f"{label}:")
         self.block = label
@@ -228,12 +228,12 @@ class Writer:
     def enter(self, label: str) -> None:
         """Jump to a block, and begin it."""
         self.line(f"br label %{label}")
-        self.place(label)
+        self.begin(label)
 
     def branch(self, condition: Value, then: str, otherwise: str) -> None:
         """Branch on a condition, and begin the block `then`."""
         self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
-        self.place(then)
+        self.begin(then)
 
     def make(
         self, code: str, type: str, lanes: int = 0, reads: frozenset[int] = frozenset()
@@ -268,11 +268,11 @@ class Writer:
             for key in [key for key, (value, _) in known.items() if value.lanes]:
                 del known[key]
 
-    def written(self, buffers: set[int]) -> None:
+    def invalidate(self, buffers: set[int]) -> None:
         for buffer in buffers:
             self.versions[buffer] = self.versions.get(buffer, 0) + 1
 
-    def spread(self, value: Value) -> Value:
+    def broadcast(self, value: Value) -> Value:
         """Broadcast a scalar to all lanes."""
         if value.lanes or not self.lanes:
             return value
@@ -288,13 +288,13 @@ class Writer:
         code = f"shufflevector {first}, {whole} poison, <{self.lanes} x i32> zeroinitializer"
         return self.remember(key, self.make(code, value.type, self.lanes, value.reads))
 
-    def both(self, first: Value | None, second: Value) -> Value:
+    def and_mask(self, first: Value | None, second: Value) -> Value:
         if first is None:
-            self.wider[second.text] = None
+            self.outer_masks[second.text] = None
             return second
         mask = self.make(f"and {first}, {second.text}", "i1", self.lanes)
-        self.wider[mask.text] = first.text
+        self.outer_masks[mask.text] = first.text
         return mask
 
-    def negated(self, mask: Value) -> Value:
+    def invert_mask(self, mask: Value) -> Value:
         return self.make(f"xor {mask}, splat (i1 true)", "i1", mask.lanes)

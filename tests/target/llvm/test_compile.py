@@ -267,6 +267,6 @@ define i32 @outer(i32 %x) nounwind {
 """
     host = Target.host()
     together = compile_module([text], host, opt=3, exports=["outer"])
-    separate = compile_module([text], host, opt=3, exports=["outer"], apart=["inner"])
+    separate = compile_module([text], host, opt=3, exports=["outer"], noinline=["inner"])
     assert b"\0inner\0" not in together
     assert b"\0inner\0" in separate

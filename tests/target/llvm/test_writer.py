@@ -108,17 +108,17 @@ def test_what_was_read_is_forgotten_when_it_is_written() -> None:
     w = writer()
     w.remember("x", Value("%x", "float", 0, frozenset({1})))
     w.remember("y", Value("%y", "float", 0, frozenset({2})))
-    w.written({1})
+    w.invalidate({1})
     assert w.recall("x") is None
     assert w.recall("y") is not None
 
 
-def test_a_scalar_is_spread_once() -> None:
+def test_a_scalar_is_broadcast_once() -> None:
     w = writer(lanes=4)
-    first, second = w.spread(Value("%x", "float")), w.spread(Value("%x", "float"))
+    first, second = w.broadcast(Value("%x", "float")), w.broadcast(Value("%x", "float"))
     assert first == second
     assert len(w.lines) == 2  # one insertion, one shuffle
-    assert w.spread(Value("1", "i64")).text == "splat (i64 1)"
+    assert w.broadcast(Value("1", "i64")).text == "splat (i64 1)"
     assert len(w.lines) == 2  # a number needs no instruction
 
 

@@ -51,7 +51,7 @@ class ProgramLibrary(CLibrary):
             self._text(embedded, made),
             program_runtime_imports(self.target) | IMPORTS,
             opt=3,
-            apart=[kernel.name for kernel in called],
+            noinline=[kernel.name for kernel in called],
         )
 
     def _text(self, embedded: Path | None, made: Translated) -> str:

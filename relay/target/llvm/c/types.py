@@ -155,10 +155,10 @@ class CTypes:
                     "one: export a program that takes and gives tensors and data"
                 )
             found[spec] = None
-            pending += reversed(list(self._held(spec)))
+            pending += reversed(list(self._field_types(spec)))
         return list(found)
 
-    def _held(self, spec: isa.Spec) -> Iterator[isa.Spec]:
+    def _field_types(self, spec: isa.Spec) -> Iterator[isa.Spec]:
         if isinstance(spec, isa.DataSpec):
             for constructor in self.program.type_table[spec.name].constructors:
                 yield from constructor.places
@@ -169,11 +169,11 @@ class CTypes:
 
     def _name_all(self, specs: Sequence[isa.Spec]) -> dict[isa.Spec, str]:
         """Unique names; the first type of a name gets it unchanged."""
-        names = {spec: self._free(f"{self.model}_{_base(spec)}") for spec in specs}
+        names = {spec: self._unique_name(f"{self.model}_{_base(spec)}") for spec in specs}
         self._taken.update(f"{name}_tag" for name in names.values())
         return names
 
-    def _free(self, wanted: str) -> str:
+    def _unique_name(self, wanted: str) -> str:
         name, number = wanted, 1
         while name in self._taken:
             number += 1
@@ -206,7 +206,7 @@ class CTypes:
         places = tuple(map(CSlot, paths, specs, positions))
         fields = ", ".join(map(isa.spec_text, constructor.fields))
         text = f"{constructor.name}({fields})" if fields else constructor.name
-        function = self._free(f"{name}_{plain(constructor.name)}")
+        function = self._unique_name(f"{name}_{c_name(constructor.name)}")
         self._taken.update(f"{function}{path.removeprefix('field')}" for path in paths)
         return CConstructor(function, text, number, kind, tag, places)
 
@@ -216,10 +216,10 @@ def _has_words(spec: isa.Spec) -> bool:
 
 
 def _base(spec: isa.Spec) -> str:
-    return plain(spec.name.partition("[")[0]) if isinstance(spec, isa.DataSpec) else "ref"
+    return c_name(spec.name.partition("[")[0]) if isinstance(spec, isa.DataSpec) else "ref"
 
 
-def plain(text: str) -> str:
+def c_name(text: str) -> str:
     """`text` with underscores for what is not allowed in C names."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)
 
@@ -228,19 +228,19 @@ def plain(text: str) -> str:
 
 
 def _params(main: isa.Function, names: set[str]) -> list[CSlot]:
-    leaves = [leaf for param in main.params for leaf in _leaves(plain(param.name), param.value)]
+    leaves = [leaf for param in main.params for leaf in _leaves(c_name(param.name), param.value)]
     return [
-        CSlot(_unused(name, names), main.registers[register], number)
+        CSlot(_unique(name, names), main.registers[register], number)
         for number, (name, register) in enumerate(leaves)
     ]
 
 
 def _results(main: isa.Function, names: set[str]) -> list[CSlot]:
     leaves = _leaves("output", main.results)
-    return [CSlot(_unused(name, names), spec, i) for i, (name, spec) in enumerate(leaves)]
+    return [CSlot(_unique(name, names), spec, i) for i, (name, spec) in enumerate(leaves)]
 
 
-def _unused(name: str, names: set[str]) -> str:
+def _unique(name: str, names: set[str]) -> str:
     """A unique name of a C parameter."""
     free = name if name and not name[0].isdigit() else f"_{name}"
     while free in names:

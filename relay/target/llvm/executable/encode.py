@@ -135,10 +135,10 @@ class Case:
         word = None if parts.specs else 2 * tag + 1
         return cls(constructor.name, constructor.fields, flat, head, parts, word)
 
-    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+    def locate(self, error: Mismatch, fields: Sequence[Any]) -> None:
         """Note which of the fields is wrong."""
         if not self.is_flat:
-            fields = take_apart(self.structure, fields)
+            fields = leaves_of(self.structure, fields)
         place = self.parts.wrong(fields)
         error.places.append(f"field {place} of `{self.name}`" if place is not None else self.name)
 
@@ -151,7 +151,7 @@ def entry_writer(case: Case) -> Write:
 
         def write(fields: Sequence[Any], index: int, message: Message) -> None:
             if not case.is_flat:
-                fields = take_apart(case.structure, fields)
+                fields = leaves_of(case.structure, fields)
             found = parts.words(fields, message)
             message.words += (layout.DATA + INDEX * index, tag, objects, words, *found)
 
@@ -264,7 +264,7 @@ def _list_reader(kind: isa.DataType, cases: Mapping[str, Case], number: int) -> 
                     out += (layout.DATA + INDEX * position, *head, *pair)
             else:
                 for position, value in enumerate(values, index):
-                    parts = take_apart((element,), (value,))
+                    parts = leaves_of((element,), (value,))
                     found = [one(part, message) for one, part in zip(readers, parts, strict=True)]
                     found.append(2 * position + 2)
                     if order is not None:
@@ -345,10 +345,10 @@ class Cell:
 
     def write(self, fields: Sequence[Any], index: int, message: Message) -> None:
         """Write the entry of a cell with these contents."""
-        found = self.parts.words(take_apart([self.structure], fields), message)
+        found = self.parts.words(leaves_of([self.structure], fields), message)
         message.words += (layout.REFERENCE + INDEX * index, self.parts.objects, len(found), *found)
 
-    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+    def locate(self, error: Mismatch, fields: Sequence[Any]) -> None:
         """Add the location of an error."""
         error.places.append("the contents of a reference")
 
@@ -381,7 +381,7 @@ def _refuse_functions(value: Any, message: Message) -> int:
 # --- tuples -------------------------------------------------------------------------------------
 
 
-def take_apart(structure: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+def leaves_of(structure: Sequence[Any], values: Sequence[Any]) -> list[Any]:
     """The leaves of `values`, which must be nested as `structure`."""
     leaves = []
     pending = [*reversed(list(zip(structure, values, strict=True)))]

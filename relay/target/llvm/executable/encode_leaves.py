@@ -132,7 +132,7 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
     if all(isinstance(size, int) for size in shape):
         rest = (math.prod(map(int, shape)) * stored.itemsize, *map(int, shape))
     misaligned = stored.alignment - 1  # bits of an address
-    place_of = place_finder()
+    place_of = address_reader()
 
     def read(value: Any, message: Message) -> int:
         key = (number, id(value))
@@ -176,7 +176,7 @@ def tensor_reader(spec: TensorSpec, number: int) -> Read:
 
 
 @cache
-def place_finder() -> Callable[[np.ndarray], int]:
+def address_reader() -> Callable[[np.ndarray], int]:
     """A function that returns the address of the elements of an array.
 
     NumPy's C API has it right after the object header, where it is much faster to read than through

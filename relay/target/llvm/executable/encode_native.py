@@ -34,7 +34,7 @@ from relay.program.program import DataSpec, ScalarSpec, Spec, flatten
 from relay.target.llvm.executable.encode import Case, Classes, Readers
 from relay.target.llvm.executable.encode_leaves import UNKNOWN, integer_range
 
-_CLASSES_BESIDES: Final = 8  # entries for classes, in addition to two per constructor
+_SPARE_CLASSES: Final = 8  # entries for classes, in addition to two per constructor
 
 
 @cache
@@ -166,7 +166,7 @@ def _is_plain(cls: type, names: Sequence[str]) -> bool:
         if type(name) is not str:
             return False
         found = getattr_static(cls, name, None)
-        if not isinstance(found, _JUST_THERE) and hasattr(type(found), "__get__"):
+        if not isinstance(found, _DATA_DESCRIPTORS) and hasattr(type(found), "__get__"):
             return False
     return True
 
@@ -175,7 +175,7 @@ class _Pair(NamedTuple):
     first: Any
 
 
-_JUST_THERE: Final = (MemberDescriptorType, type(vars(_Pair)["first"]))  # slots, named tuples
+_DATA_DESCRIPTORS: Final = (MemberDescriptorType, type(vars(_Pair)["first"]))  # slots, named tuples
 
 
 class _Planner:
@@ -254,7 +254,7 @@ class _Planner:
             self._incomplete.append((case, record))
             records[name] = record
         words = 2 + max((len(case.structure) for case in cases.values()), default=0)
-        most = 2 * len(cases) + _CLASSES_BESIDES
+        most = 2 * len(cases) + _SPARE_CLASSES
         classes = self.add(*[0] * (words * most))
         self.kinds[spec] = _ClassTable(made, classes, words, most, kind.is_option, records)
         more: list[int | _Record] = [classes, 8 * words, 0, 0, 0, 0, 0]

@@ -30,7 +30,7 @@ class Entry(Protocol):
     def write(self) -> Callable[[Sequence[Any], int, Message], None]:
         """Write an entry, given its fields and its index."""
 
-    def blame(self, error: Mismatch, fields: Sequence[Any]) -> None:
+    def locate(self, error: Mismatch, fields: Sequence[Any]) -> None:
         """Add the invalid field to the location of an error."""
 
 
@@ -72,7 +72,7 @@ class Message:
             for entry, fields, index in islice(pending, written, None):
                 entry.write(fields, index, self)
         except Mismatch as error:
-            entry.blame(error, fields)
+            entry.locate(error, fields)
             raise
         self.written = len(pending)
 
@@ -88,7 +88,7 @@ class Mismatch(Exception):
         self.places: list[str] = []  # innermost first
 
 
-def refusal(error: Mismatch, name: str) -> EvaluationError:
+def argument_error(error: Mismatch, name: str) -> EvaluationError:
     """The error for an invalid argument."""
     where = ", ".join([f"argument `{name}`", *reversed(error.places)])
     return EvaluationError.of(

@@ -25,9 +25,9 @@ from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.native.python_values import GAVE_UP, HOLDS
 from relay.program.program import Function, Parameter, Program, Spec, flatten, unflatten
 from relay.target.llvm import abi
-from relay.target.llvm.executable.encode import Readers, take_apart
+from relay.target.llvm.executable.encode import Readers, leaves_of
 from relay.target.llvm.executable.encode_native import Reading, reading_plan
-from relay.target.llvm.executable.message import Message, Mismatch, Read, refusal
+from relay.target.llvm.executable.message import Message, Mismatch, Read, argument_error
 from relay.target.llvm.executable.results import Results
 from relay.target.llvm.executable.style import VALUES, Style
 from relay.target.llvm.program.words import is_object
@@ -38,7 +38,7 @@ _MOST_KEPT: Final = 1 << 20  # words for entries that a frame keeps between call
 Failure = Callable[[int, ProgramContext], Exception]
 
 
-def plain_failure(status: int, context: ProgramContext) -> Exception:
+def default_failure(status: int, context: ProgramContext) -> Exception:
     """The error for a status, without knowing the program."""
     meaning = {
         abi.INTERRUPTED: "interrupted",
@@ -56,22 +56,22 @@ class _Argument:
     name: str
     structure: Any
     readers: tuple[Read, ...]
-    is_one: bool  # not a tuple
+    is_leaf: bool  # not a tuple
 
     def read(self, value: Any, message: Message, words: list[int]) -> None:
         """Append the words of `value`."""
         message.argument = self.name
         try:
-            if self.is_one:
+            if self.is_leaf:
                 words.append(self.readers[0](value, message))
             else:
-                parts = take_apart((self.structure,), (value,))
+                parts = leaves_of((self.structure,), (value,))
                 for read, part in zip(self.readers, parts, strict=True):
                     words.append(read(part, message))
             if message.pending:
                 message.finish()
         except Mismatch as error:
-            raise refusal(error, self.name) from None
+            raise argument_error(error, self.name) from None
 
 
 class _Frame:
@@ -125,7 +125,7 @@ class ProgramFunction:
         program: Program,
         function: Function,
         address: int,
-        failure: Failure = plain_failure,
+        failure: Failure = default_failure,
         *,
         threads: int | None = None,
         stack: int = 0,

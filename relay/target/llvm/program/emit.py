@@ -25,7 +25,7 @@ ASKED = f"{VALUE} bytes asked for"  # of failed allocations
 
 
 @dataclass
-class WayOut:
+class FailureBlock:
     """A block that records a failure, and leaves the function with a status."""
 
     label: str
@@ -46,7 +46,7 @@ class Emitter(Expressions):
         self.loaded: dict[object, str] = {}  # fields of objects that this block has loaded
         self.unwinding: list[tuple[str, str]] = []  # (status, block it comes from)
         self.kernels = 0  # number of kernel calls so far
-        self.ways_out: list[WayOut] = []
+        self.failure_blocks: list[FailureBlock] = []
         self.shared: dict[tuple[str, int], str] = {}  # identical ones
         self.stacked: dict[str, int] = {}  # words on the stack, by name
 
@@ -88,7 +88,7 @@ class Emitter(Expressions):
 
     # --- arguments that are not in registers
 
-    def take_rest(self, rest: Sequence[int], specs: Sequence[Spec]) -> dict[int, str]:
+    def load_rest(self, rest: Sequence[int], specs: Sequence[Spec]) -> dict[int, str]:
         """Load these parameters, at the beginning of a function."""
         if not rest:
             return {}
@@ -98,7 +98,7 @@ class Emitter(Expressions):
             index: self.load_word(specs[index], base, 8 * place) for place, index in enumerate(rest)
         }
 
-    def give_rest(self, rest: Sequence[int], specs: Sequence[Spec], values: Sequence[str]) -> None:
+    def store_rest(self, rest: Sequence[int], specs: Sequence[Spec], values: Sequence[str]) -> None:
         """Store these arguments for the next call."""
         if rest:
             self.unit.rest = max(self.unit.rest, len(rest))
@@ -161,41 +161,41 @@ class Emitter(Expressions):
     def unwind_if(self, condition: str, status: str) -> None:
         """Leave the function with a status if a condition holds."""
         self.unwinding.append((status, self.block))
-        self._leave_if(condition, "unwind")
+        self._branch_if(condition, "unwind")
 
     def fail_if(self, condition: str, status: str, site: int, details: Sequence[str] = ()) -> None:
         """The same, recording the site."""
         notes = zip(abi.DETAILS, details, strict=False)
-        self._leave_if(condition, self._way_out(status, site, notes))
+        self._branch_if(condition, self._failure_block(status, site, notes))
 
     def too_large_if(self, condition: str, site: int, sizes: Sequence[str]) -> None:
         """The same for sizes that are too large (`relay.extents`)."""
         places = range(layout.ASKED, layout.ASKED + 8 * layout.MOST_ASKED, 8)
         notes = zip(places, sizes, strict=False)
-        self._leave_if(condition, self._way_out(str(layout.TOO_LARGE), site, notes))
+        self._branch_if(condition, self._failure_block(str(layout.TOO_LARGE), site, notes))
 
-    def _leave_if(self, condition: str, way: str) -> None:
+    def _branch_if(self, condition: str, way: str) -> None:
         on = self.label("on")
         self.line(f"br i1 {condition}, label %{way}, label %{on}, {UNLIKELY}")
-        self.place(on)
+        self.begin(on)
 
     def fail(self, status: int, site: int) -> None:
-        self.line(f"br label %{self._way_out(str(status), site, ())}")
+        self.line(f"br label %{self._failure_block(str(status), site, ())}")
 
-    def _way_out(self, status: str, site: int, details: Iterable[tuple[int, str]]) -> str:
+    def _failure_block(self, status: str, site: int, details: Iterable[tuple[int, str]]) -> str:
         """A block that stores the site and details in the context."""
         notes = [(layout.SITE, str(site)), *details]
         plain = len(notes) == 1 and status.isdigit()  # can be shared
         if plain and (status, site) in self.shared:
             return self.shared[status, site]
-        way = WayOut(self.label("failed"), status)
+        way = FailureBlock(self.label("failed"), status)
         if plain:
             self.shared[status, site] = way.label
         for offset, value in notes:
             address = self.fresh("note")
             way.lines.append(f"  {address} = getelementptr i8, ptr %ctx, i64 {offset}")
             way.lines.append(f"  store i64 {value}, ptr {address}, align 8")
-        self.ways_out.append(way)
+        self.failure_blocks.append(way)
         return way.label
 
     def check_call(self, status: str) -> None:
@@ -222,12 +222,12 @@ class Emitter(Expressions):
         """Poll if due: the predecessors of the next block without and with polling."""
         ask, on, before = self.label("ask"), self.label("on"), self.block
         self.line(f"br i1 {due}, label %{ask}, label %{on}, {UNLIKELY}")
-        self.place(ask)
+        self.begin(ask)
         status = self.make("call i32 @relay_poll(ptr %ctx)", "i32").text
         stop = self.make(f"icmp ne i32 {status}, 0", "i1").text
         self.unwinding.append((status, ask))
         self.line(f"br i1 {stop}, label %unwind, label %{on}, {UNLIKELY}")
-        self.place(on)
+        self.begin(on)
         return before, ask
 
     # --- reference counting

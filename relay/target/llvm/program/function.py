@@ -68,7 +68,7 @@ class FunctionText(Objects):
         self.line("br label %b0")
         for number in order:
             block = function.blocks[number]
-            self.place(f"b{number}")
+            self.begin(f"b{number}")
             self.loaded = {}
             if block.params:
                 for register in block.params:
@@ -76,7 +76,7 @@ class FunctionText(Objects):
                 types = [self.values[register].type for register in block.params]
                 names_ = [f"%r{register}" for register in block.params]
                 placeholders.append((number, len(self.lines), types, names_))
-            self.plan_taking(block)
+            self.plan_moves(block)
             building = self.building.get(number)
             end = len(block) if building is None else building.position
             for position, instruction in enumerate(block.instructions[:end]):
@@ -84,7 +84,7 @@ class FunctionText(Objects):
             if building is not None:
                 self._build(building, number)
         body = self._with_phis(placeholders)
-        return self._assemble(names, [*body, *self._ways_out()])
+        return self._assemble(names, [*body, *self._failure_blocks()])
 
     def _begin(self) -> None:
         """The prologue: arguments, stack check, frame."""
@@ -92,7 +92,7 @@ class FunctionText(Objects):
         for register in inputs:
             self.set(register, f"%a{register}")
         specs = [self.spec(register) for register in inputs]
-        for index, value in self.take_rest(self.signature.rest(), specs).items():
+        for index, value in self.load_rest(self.signature.rest(), specs).items():
             self.set(inputs[index], value)
         if self.function.name in self.unit.recursive:
             here = self.make("call ptr @llvm.stackaddress.p0()", "ptr").text
@@ -101,9 +101,9 @@ class FunctionText(Objects):
             self.fail_if(deep, str(layout.STACK_OVERFLOW), self.site(f"`@{self.function.name}`"))
             self.poll()
         if self.frame.size:
-            self.frame_begin = self.take_frame(str(self.frame.size))
+            self.frame_begin = self.allocate_frame(str(self.frame.size))
 
-    def _leave(self) -> None:
+    def _free_frame(self) -> None:
         """Free the frame, before a return or tail call."""
         if self.frame.size:
             self.store("ptr", self.frame_begin, "%ctx", layout.FRAME)
@@ -122,10 +122,10 @@ class FunctionText(Objects):
                 lines.append(f"  {name} = phi {kind} {each}")
         return [*lines, *self.lines[done:]]
 
-    def _ways_out(self) -> list[str]:
+    def _failure_blocks(self) -> list[str]:
         """The blocks that leave a function early."""
         lines: list[str] = []
-        for way in self.ways_out:
+        for way in self.failure_blocks:
             lines += [f"{way.label}:", *way.lines, "  br label %unwind"]
             self.unwinding.append((way.status, way.label))
         if not self.unwinding:
@@ -155,7 +155,7 @@ class FunctionText(Objects):
         if (generate := _INSTRUCTIONS.get(type(instruction))) is not None:
             generate(self, instruction)
         elif isinstance(instruction, isa.Release):
-            self.let_go(position, instruction)
+            self.release_instruction(position, instruction)
         else:
             self._terminator(instruction, number)
 
@@ -185,17 +185,17 @@ class FunctionText(Objects):
             case isa.TailCallClosure():
                 signature = self._closure_signature(instruction.closure)
                 closure = self.text_of(instruction.closure)
-                self._leave()
+                self._free_frame()
                 given = self._arguments(signature, instruction.args, "%out", closure)
                 code = self.load("ptr", closure, layout.CLOSURE_CODE)
-                self._go_on(signature, code, given)
+                self._tail_call_code(signature, code, given)
             case isa.Fail():
                 self.fail(layout.FAILED, self.site(instruction.message, instruction.where))
             case _:
                 raise AssertionError(f"{type(instruction).__name__} is no terminator")
 
     def _return(self, registers: Sequence[isa.Register]) -> None:
-        self._leave()
+        self._free_frame()
         values = [self.values[register] for register in registers]
         if self.building:
             # fill in the last unset field; the first object is the result
@@ -225,7 +225,7 @@ class FunctionText(Objects):
     ) -> str:
         values = [self.text_of(register) for register in args]
         specs = [self.spec(register) for register in args]
-        self.give_rest(signature.rest(closure=closure is not None), specs, values)
+        self.store_rest(signature.rest(closure=closure is not None), specs, values)
         return signature.arguments(values, out, closure=closure)
 
     def _closure_signature(self, register: isa.Register) -> Signature:
@@ -274,22 +274,22 @@ class FunctionText(Objects):
 
     def _tail_call(self, instruction: isa.TailCall) -> None:
         if instruction.function == self.function.name:
-            self._turn(instruction.args)
+            self._jump_to_head(instruction.args)
             return
         signature = self.unit.signature(instruction.function)
-        self._leave()
+        self._free_frame()
         given = self._arguments(signature, instruction.args, "%out")
-        self._go_on(signature, symbol(symbol_name(instruction.function)), given)
+        self._tail_call_code(signature, symbol(symbol_name(instruction.function)), given)
 
     def _build(self, building: Building, number: int) -> None:
         """Store data in the field that the last iteration left unset, and continue."""
         for instruction in building.between:
             self.instruction(-1, instruction, number)
-        made, place = self.make_open(building.make, building.field)
+        made, place = self.make_with_hole(building.make, building.field)
         self.store("ptr", made, "%open", 0)
-        self._turn(building.call.args, place)
+        self._jump_to_head(building.call.args, place)
 
-    def _turn(self, args: Sequence[isa.Register], place: str = "%open") -> None:
+    def _jump_to_head(self, args: Sequence[isa.Register], place: str = "%open") -> None:
         """Jump to the head with other arguments."""
         values = [self.text_of(register) for register in args]
         if self.building:
@@ -305,7 +305,7 @@ class FunctionText(Objects):
         self.incoming[-1].append((self.block, values))
         self.line("br label %head")
 
-    def _go_on(self, signature: Signature, callee: str, given: str) -> None:
+    def _tail_call_code(self, signature: Signature, callee: str, given: str) -> None:
         kind = signature.returned
         found = self.make(f"musttail call tailcc {kind} {callee}({given})", kind).text
         self.line(f"ret {kind} {found}")

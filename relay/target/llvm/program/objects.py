@@ -23,7 +23,7 @@ from relay.target.llvm.program.words import arrange, is_object
 class Objects(Tensors):
     """Generates code for instructions on data, closures and cells."""
 
-    taken: dict[int, tuple[isa.GetField, ...]]  # by position of a release: moved fields
+    moved: dict[int, tuple[isa.GetField, ...]]  # by position of a release: moved fields
     deferred: frozenset[isa.Register]  # fields that are retained there
 
     def data_type(self, register: isa.Register) -> isa.DataType:
@@ -57,7 +57,7 @@ class Objects(Tensors):
         self.fill(made, layout.DATA_WORDS, instruction.fields)
         self.set(instruction.output, made)
 
-    def make_open(self, instruction: isa.MakeData, field: int) -> tuple[str, str]:
+    def make_with_hole(self, instruction: isa.MakeData, field: int) -> tuple[str, str]:
         """Data with one field unset, and the address of that."""
         kind = self.data_type(instruction.output)
         tag = kind.tag(instruction.constructor)
@@ -128,9 +128,9 @@ class Objects(Tensors):
 
     # --- release
 
-    def plan_taking(self, block: isa.Block) -> None:
+    def plan_moves(self, block: isa.Block) -> None:
         """Find the fields that are read right before their object is released."""
-        self.taken = {}
+        self.moved = {}
         deferred: set[isa.Register] = set()
         # data -> its fields that were read and not consumed yet
         read: dict[isa.Register, dict[isa.Register, isa.GetField]] = {}
@@ -138,7 +138,7 @@ class Objects(Tensors):
             if isinstance(instruction, isa.Release) and (
                 fields := read.pop(instruction.register, None)
             ):
-                self.taken[position] = tuple(fields.values())
+                self.moved[position] = tuple(fields.values())
                 deferred.update(fields)
                 continue
             changed = uses(instruction, self.function.registers).consumed
@@ -154,16 +154,16 @@ class Objects(Tensors):
                     fields[instruction.output] = instruction
         self.deferred = frozenset(deferred)
 
-    def let_go(self, position: int, instruction: isa.Release) -> None:
+    def release_instruction(self, position: int, instruction: isa.Release) -> None:
         register = instruction.register
         spec, value = self.spec(register), self.text_of(register)
-        fields = self.taken.get(position)
+        fields = self.moved.get(position)
         if fields:
-            self._take(self.data_type(register)[fields[0].constructor], value, fields)
+            self._release_moving(self.data_type(register)[fields[0].constructor], value, fields)
         else:
             self.release(spec, value)
 
-    def _take(
+    def _release_moving(
         self, constructor: isa.Constructor, value: str, fields: Sequence[isa.GetField]
     ) -> None:
         """Release an object of which some fields were read."""
@@ -175,16 +175,16 @@ class Objects(Tensors):
         for index, spec in enumerate(constructor.places):
             if index not in kept and self.is_counted(spec):
                 self.release(spec, self.load_word(spec, value, _field_offset(constructor, index)))
-        self._give_back(value, len(constructor.places))
+        self._free_data(value, len(constructor.places))
         self.line(f"br label %{done}")
-        self.place(share)
+        self.begin(share)
         # not the last reference
         self.line(f"call void @relay_release_object(ptr %ctx, ptr {value})")
         for field in fields:
             self.retain(self.spec(field.output), self.text_of(field.output))
         self.enter(done)
 
-    def _give_back(self, value: str, words: int) -> None:
+    def _free_data(self, value: str, words: int) -> None:
         """Free data whose fields were moved out."""
         pieces = -(-(layout.DATA_WORDS + 8 * words) // 64)
         if pieces < layout.SMALL_CLASSES:
@@ -214,29 +214,29 @@ class Objects(Tensors):
         if immediate and boxed:
             word = self.make(f"ptrtoint ptr {value} to i64", "i64").text
             low = self.make(f"trunc i64 {word} to i1", "i1").text
-            number, object_ = self._single(immediate), self._single(boxed)
+            number, object_ = self._single_label(immediate), self._single_label(boxed)
             first = number or self.label("number")
             second = object_ or self.label("object")
             self.line(f"br i1 {low}, label %{first}, label %{second}")
             if number is None:
-                self.place(first)
-                self._decide("i64", word, immediate)
+                self.begin(first)
+                self._switch_on("i64", word, immediate)
             if object_ is None:
-                self.place(second)
-                self._decide("i32", self.load("i32", value, layout.DETAIL), boxed)
-        elif only := self._single(immediate or boxed):
+                self.begin(second)
+                self._switch_on("i32", self.load("i32", value, layout.DETAIL), boxed)
+        elif only := self._single_label(immediate or boxed):
             self.line(f"br label %{only}")
         elif immediate:
             word = self.make(f"ptrtoint ptr {value} to i64", "i64").text
-            self._decide("i64", word, immediate)
+            self._switch_on("i64", word, immediate)
         else:
-            self._decide("i32", self.load("i32", value, layout.DETAIL), boxed)
+            self._switch_on("i32", self.load("i32", value, layout.DETAIL), boxed)
 
-    def _single(self, ways: dict[int, str]) -> str | None:
+    def _single_label(self, ways: dict[int, str]) -> str | None:
         labels = set(ways.values())
         return next(iter(labels)) if len(labels) == 1 else None
 
-    def _decide(self, kind: str, value: str, ways: dict[int, str]) -> None:
+    def _switch_on(self, kind: str, value: str, ways: dict[int, str]) -> None:
         *cases, (_, default) = ways.items()
         listed = " ".join(f"{kind} {number}, label %{label}" for number, label in cases)
         self.line(f"switch {kind} {value}, label %{default} [ {listed} ]")

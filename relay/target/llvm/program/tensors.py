@@ -228,9 +228,9 @@ class Tensors(Emitter):
             size = str(kernel.workspace)
         else:
             return None
-        return self.take_frame(size)
+        return self.allocate_frame(size)
 
-    def take_frame(self, size: str) -> str:
+    def allocate_frame(self, size: str) -> str:
         """Allocate frame memory, until `FRAME` is reset to its address."""
         taken = self.make(f"call ptr @relay_frame(ptr %ctx, i64 {size})", "ptr").text
         self.check_memory(taken, size)

@@ -91,7 +91,7 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
     signature = unit.signature(name)
     own = Signature(signature.params[captured:], signature.results)
     positions = arrange(specs[:captured]).positions
-    taken = writer.take_rest(own.rest(closure=True), specs[captured:])
+    taken = writer.load_rest(own.rest(closure=True), specs[captured:])
     values = []
     for spec, position in zip(specs, positions, strict=False):
         place = layout.CLOSURE_WORDS + 8 * position
@@ -101,7 +101,7 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
         writer.line("call void @relay_release_object(ptr %ctx, ptr %closure)")
     names = [f"a{index}" for index in range(captured, len(specs))]
     values += [taken.get(index, f"%{one}") for index, one in enumerate(names)]
-    writer.give_rest(signature.rest(), specs, values)
+    writer.store_rest(signature.rest(), specs, values)
     given = signature.arguments(values, "%out")
     kind = signature.returned
     code = closure_name(name, captured)
@@ -138,7 +138,7 @@ def _entry(unit: Unit, function: Function) -> str:
     if most := max(unit.rest, len(rest)):
         writer.line(f"%rest = alloca [{most} x i64], align 16")
         writer.store("ptr", "%rest", "%ctx", layout.REST)
-    writer.give_rest(rest, specs, values)
+    writer.store_rest(rest, specs, values)
     given = signature.arguments(values, "%results")
     kind = signature.returned
     callee = symbol(symbol_name(function.name))
@@ -148,13 +148,13 @@ def _entry(unit: Unit, function: Function) -> str:
         status = writer.make(f"extractvalue {kind} {found}, 0", "i32").text
         fine = writer.make(f"icmp eq i32 {status}, 0", "i1").text
         writer.line(f"br i1 {fine}, label %fine, label %done")
-        writer.place("fine")
+        writer.begin("fine")
         for index, spec in enumerate(results):
             code = f"extractvalue {kind} {found}, {index + 1}"
             value = writer.make(code, signature.results[index]).text
             writer.store_word(spec, value, "%results", 8 * index)
         writer.line("br label %done")
-        writer.place("done")
+        writer.begin("done")
     writer.line(f"ret i32 {status}")
     header = f"define i32 {symbol(entry_name(function.name))}(ptr %ctx, ptr %args, ptr %results)"
     return "\n".join([f"{header} nounwind {{", "entry:", *writer.lines, "}"])

@@ -23,7 +23,7 @@ from relay.target.llvm.schedules.contraction import (
 )
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
-from relay.target.llvm.schedules.integers import by_instructions
+from relay.target.llvm.schedules.integers import use_dot_products
 from relay.target.llvm.schedules.rows import rows
 from relay.target.llvm.target import LLVMTarget
 from relay.te.compute import Computation, Procedure, Tensor
@@ -62,8 +62,8 @@ def choose(
 ) -> Scheduled:
     """The schedules that compute `outputs` from `inputs`, of which `constants` never change."""
     known = {id(tensor) for tensor in constants}
-    s = _joined(_with_copies(inline_cheap(create(outputs, inputs))))
-    s = by_instructions(s, target, known)
+    s = _join_outputs(_localize_reductions(inline_cheap(create(outputs, inputs))))
+    s = use_dot_products(s, target, known)
     s, clusters = _clusters(s, known)
     for cluster in clusters:
         s = _schedule(s, cluster, target, known, threads)
@@ -130,7 +130,7 @@ def _is_factor(stage: Stage, reader: Stage) -> bool:
     return any(isinstance(one, Read) and id(one.source) in made for one in factors)
 
 
-def _with_copies(s: Schedule) -> Schedule:
+def _localize_reductions(s: Schedule) -> Schedule:
     """Compute reductions that are outputs in a local stage, which the output copies."""
     for stage in s.stages:
         if stage.is_reduction and s.is_output(stage):
@@ -138,7 +138,7 @@ def _with_copies(s: Schedule) -> Schedule:
     return s
 
 
-def _joined(s: Schedule) -> Schedule:
+def _join_outputs(s: Schedule) -> Schedule:
     """Join independent outputs of one shape."""
     names = [
         stage.name
@@ -173,34 +173,34 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
         for_images = any(one.name not in home for one in readers)  # which have no cluster
         alone = s.is_output(stage) or isinstance(stage.op, Procedure) or for_images
         if alone or len(around) != 1:
-            s, cluster = _own_cluster(s, name, known)
+            s, cluster = _new_cluster(s, name, known)
         else:
             (candidate,) = around.values()
             if _can_enter(s, stage, candidate, known):
                 candidate.inside.insert(0, name)
                 form = recognize(s, name, known) if stage.is_reduction else None
-                candidate.form = form if _fits(s, candidate, name, form) else candidate.form
+                candidate.form = form if _is_product(s, candidate, name, form) else candidate.form
                 home[name] = candidate
                 continue
             if _is_image(s, stage, candidate, known):
                 candidate.image = name  # its inputs are computed before
                 continue
-            s, cluster = _own_cluster(s, name, known)
+            s, cluster = _new_cluster(s, name, known)
         clusters.append(cluster)
         for member in (cluster.root, *cluster.inside):
             home[member] = cluster
     clusters.reverse()
-    return s, [part for cluster in clusters for part in _without_rows(s, cluster)]
+    return s, [part for cluster in clusters for part in _split_without_reduction(s, cluster)]
 
 
-def _without_rows(s: Schedule, cluster: _Cluster) -> list[_Cluster]:
+def _split_without_reduction(s: Schedule, cluster: _Cluster) -> list[_Cluster]:
     """Split clusters without reductions: stored stages are computed before their readers."""
     if any(s[name].is_reduction for name in cluster.inside):
         return [cluster]
     return [*map(_Cluster, cluster.inside), _Cluster(cluster.root)]
 
 
-def _own_cluster(s: Schedule, name: str, known: set[int]) -> tuple[Schedule, _Cluster]:
+def _new_cluster(s: Schedule, name: str, known: set[int]) -> tuple[Schedule, _Cluster]:
     stage = s[name]
     if not stage.is_reduction:
         return s, _Cluster(name)
@@ -208,11 +208,11 @@ def _own_cluster(s: Schedule, name: str, known: set[int]) -> tuple[Schedule, _Cl
     s = cache_write(s, name, inner)
     cluster = _Cluster(name, [inner])
     form = recognize(s, inner, known)
-    cluster.form = form if _fits(s, cluster, inner, form) else None
+    cluster.form = form if _is_product(s, cluster, inner, form) else None
     return s, cluster
 
 
-def _fits(s: Schedule, cluster: _Cluster, name: str, form: Form | None) -> bool:
+def _is_product(s: Schedule, cluster: _Cluster, name: str, form: Form | None) -> bool:
     return (
         form is not None
         and cluster.inside == [name]
@@ -307,12 +307,12 @@ def _schedule(
             s, cluster.root, name, cluster.form, loops, target, known, threads=threads
         )
     if cluster.inside:
-        s = _one_by_one(s, cluster.inside)
+        s = _without_instructions(s, cluster.inside)
         return rows(s, cluster.root, cluster.inside, target, image=cluster.image, threads=threads)
     return elementwise(s, cluster.root, target, threads=threads)
 
 
-def _one_by_one(s: Schedule, names: Sequence[str]) -> Schedule:
+def _without_instructions(s: Schedule, names: Sequence[str]) -> Schedule:
     """Remove dot-product instructions, which need tiles."""
     for name in names:
         loops = tuple(replace(loop, instruction=None) for loop in s[name].loops)

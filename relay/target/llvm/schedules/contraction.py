@@ -108,9 +108,9 @@ def recognize(s: Schedule, name: str, constants: set[int]) -> Form | None:
     form = Form(batch, only_left, only_right, op.reduction_axes, left, right, instruction)
     if instruction is not None:
         return form  # with its factors in order
-    if not _suits(form, constants):
+    if not _tiles_pay(form, constants):
         return None
-    return form if _columns_are_right(form, op.axes, constants) else _turned(form)
+    return form if _vectorize_right(form, op.axes, constants) else _swapped(form)
 
 
 def _size(axes: Iterable[Axis]) -> int:
@@ -118,7 +118,7 @@ def _size(axes: Iterable[Axis]) -> int:
     return prod(facts.extents(axis.extent for axis in axes))
 
 
-def _turned(form: Form) -> Form:
+def _swapped(form: Form) -> Form:
     return Form(form.batch, form.columns, form.rows, form.reduced, form.right, form.left)
 
 
@@ -128,7 +128,7 @@ def _varies(factor: Expr, axes: tuple[Axis, ...]) -> bool:
     )
 
 
-def _suits(form: Form, constants: set[int]) -> bool:
+def _tiles_pay(form: Form, constants: set[int]) -> bool:
     """Whether tiles pay: elements of both factors are used several times, or it is the product of a
     vector and a constant matrix, which is packed.
     """
@@ -142,7 +142,7 @@ def _suits(form: Form, constants: set[int]) -> bool:
     return least >= 2 or (least == 1 and is_constant(matrix, constants))
 
 
-def _columns_are_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
+def _vectorize_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) -> bool:
     """Whether vectors should run along the axes of the right factor."""
     last = axes[-1]
     if last in form.batch:
@@ -183,7 +183,7 @@ def uncast(expr: Expr) -> Expr:
     return expr
 
 
-def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
+def _narrowed(tile: Tile, form: Form, rows: int) -> Tile:
     """Every tile of rows reads a whole panel, which should stay in the L2 cache: a deep reduction
     gets narrow panels and taller tiles."""
     depth = _size(form.reduced)
@@ -194,7 +194,7 @@ def _for_depth(tile: Tile, form: Form, rows: int) -> Tile:
     return Tile(-(-rows // -(-rows // _TALL)), tile.vectors // 2, tile.lanes)
 
 
-def _lines_pass_once(form: Form, lines: Sequence[Axis]) -> bool:
+def _lines_outside(form: Form, lines: Sequence[Axis]) -> bool:
     """Whether the loop over lines of rows is outside that over panels: where panels stay in the L2
     cache and rows do not, rows are read from memory once."""
     if not all(isinstance(axis.extent, Const) for axis in (*lines, *form.columns, *form.reduced)):
@@ -295,7 +295,7 @@ def contraction(
         known=known,
         blocked=len(column_group) > 1,
     )
-    tile = _for_depth(tile, form, rows)
+    tile = _narrowed(tile, form, rows)
     work = facts.points(s[name])
     s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
     # the loops of the root in the same order, with groups fused
@@ -308,7 +308,7 @@ def contraction(
     before = [loop_of[axis] for axis in (*form.batch, *far_columns)]
     between = [loop_of[axis] for axis in far_rows]
     ready = constants_only(s, panel, constants)
-    by_lines = ready and _lines_pass_once(form, far_rows)
+    by_lines = ready and _lines_outside(form, far_rows)
     middle = [*between, "panel"] if by_lines else ["panel", *between]
     s = reorder(s, root, *before, *middle, "tile", "r", "c")
     s = _vectors(s, root, "c", tile)
@@ -320,9 +320,9 @@ def contraction(
         # alternating directions reuse what is still in the cache from the last call
         once = ready and rows <= tile.rows and not between
         if by_lines:
-            s, level = _spread_until(s, root, between[-1])
+            s, level = _parallelize_until(s, root, between[-1])
         else:
-            s, level = _spread(s, root, panels, between, alternating=once)
+            s, level = _parallelize(s, root, panels, between, alternating=once)
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels if they are parallel)
     s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
@@ -333,7 +333,7 @@ def contraction(
     return elementwise(s, panel, target, threads=threads and not at_panel)
 
 
-def _spread(
+def _parallelize(
     s: Schedule, root: str, panels: int, between: Sequence[str], *, alternating: bool
 ) -> tuple[Schedule, str]:
     """Threads over panels or, if there are few, over rows too, or over tiles.
@@ -348,11 +348,11 @@ def _spread(
     outside = [loop.name for loop in s[root].loops[: s[root].position(level) + 1]]
     later = [one for one in outside if not isinstance(s[root].loop(one).extent, Const)]
     if later and len(outside) > 1:
-        return _spread_one(s, root, outside, later)
-    return _spread_until(s, root, level, alternating=alternating)
+        return _parallelize_one(s, root, outside, later)
+    return _parallelize_until(s, root, level, alternating=alternating)
 
 
-def _spread_until(
+def _parallelize_until(
     s: Schedule, root: str, level: str, *, alternating: bool = False
 ) -> tuple[Schedule, str]:
     """Fuse and parallelize the loops up to `level`; returns its new name."""
@@ -364,7 +364,7 @@ def _spread_until(
     return parallel(s, root, level, alternating=alternating), level
 
 
-def _spread_one(
+def _parallelize_one(
     s: Schedule, root: str, outside: Sequence[str], later: Sequence[str]
 ) -> tuple[Schedule, str]:
     """Parallelize one of several loops, some of dynamic extent: fused, they would need divisions,
@@ -459,12 +459,12 @@ def _micro_kernel(
         s = unroll(s, name, loop.name)
     s = _vectors(s, name, spatial[-1].name, tile)
     columns = ["cv", "cl"] if tile.vectors > 1 else [spatial[-1].name]
-    last = _last_longer_than_one(s, name, reducing)
+    last = _innermost_nontrivial(s, name, reducing)
     depth = s[name].loop(reducing[last])
     if isinstance(depth.extent, Const) and depth.count <= most:
         s = unroll(s, name, depth.name)
         if last > 0:
-            s = _whole_window(s, name, reducing[last - 1], depth.count)
+            s = _unroll_window(s, name, reducing[last - 1], depth.count)
     else:
         s = split(s, name, depth.name, most, ("ko", "ki"))
         s = unroll(s, name, "ki")
@@ -475,14 +475,14 @@ def _micro_kernel(
     return set_scope(s, name, Scope.REGISTER)
 
 
-def _whole_window(s: Schedule, name: str, outer: str, taps: int) -> Schedule:
+def _unroll_window(s: Schedule, name: str, outer: str, taps: int) -> Schedule:
     """Unroll another loop around one of `taps` iterations, if both together are short."""
     loop = s[name].loop(outer)
     few = isinstance(loop.extent, Const) and loop.count * taps <= _WINDOW
     return unroll(s, name, outer) if few else s
 
 
-def _last_longer_than_one(s: Schedule, name: str, loops: Sequence[str]) -> int:
+def _innermost_nontrivial(s: Schedule, name: str, loops: Sequence[str]) -> int:
     """The position of the innermost of `loops` with more than one iteration, unlike those of 1 x 1
     windows."""
     for place in range(len(loops) - 1, 0, -1):

@@ -45,13 +45,13 @@ def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = 
     found = s[stage]
     if not found.loops:
         return s
-    s = past_the_caches(s, stage)
+    s = stream_large(s, stage)
     work = facts.points(found) * facts.cost(found)
     lanes = facts.lanes(found, target.vector_bits)
     s = facts.collapse(s, stage)
-    if (across := _across(s, stage, lanes)) is not None:
-        s, inner = _in_words(s, stage, across, target)
-        return _spread(s, stage, inner) if threads and work >= PARALLEL_WORK else s
+    if (across := _contiguous_loop(s, stage, lanes)) is not None:
+        s, inner = _vectors_of_words(s, stage, across, target)
+        return _parallelize(s, stage, inner) if threads and work >= PARALLEL_WORK else s
     while len(s[stage].loops) > 1:
         last = s[stage].loops[-1]
         if not isinstance(last.extent, Const) or last.count >= lanes // 2:
@@ -69,11 +69,11 @@ def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = 
     else:
         inner = last.name
     if threads and work >= PARALLEL_WORK:
-        s = _spread(s, stage, inner)
+        s = _parallelize(s, stage, inner)
     return s
 
 
-def _across(s: Schedule, stage: str, lanes: int) -> str | None:
+def _contiguous_loop(s: Schedule, stage: str, lanes: int) -> str | None:
     """The loop along which bytes are contiguous that the innermost loop reads with a stride."""
     found = s[stage]
     if any(width(tensor.dtype) != 8 for tensor in found.tensors):
@@ -92,7 +92,9 @@ def _across(s: Schedule, stage: str, lanes: int) -> str | None:
     return None
 
 
-def _in_words(s: Schedule, stage: str, across: str, target: LLVMTarget) -> tuple[Schedule, str]:
+def _vectors_of_words(
+    s: Schedule, stage: str, across: str, target: LLVMTarget
+) -> tuple[Schedule, str]:
     """Vectors of words, and the name of the loop around them."""
     last = s[stage].loops[-1]
     lanes = target.vector_bits // 8 // _WORD
@@ -110,7 +112,7 @@ def _in_words(s: Schedule, stage: str, across: str, target: LLVMTarget) -> tuple
     return unroll(vectorize(s, stage, lane), stage, part), inner
 
 
-def past_the_caches(s: Schedule, stage: str) -> Schedule:
+def stream_large(s: Schedule, stage: str) -> Schedule:
     """Use streaming stores for large results, which no reader finds in a cache."""
     found = s[stage]
     if found.scope is Scope.GLOBAL and facts.result_bytes(found) >= _STREAMED:
@@ -118,7 +120,7 @@ def past_the_caches(s: Schedule, stage: str) -> Schedule:
     return s
 
 
-def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
+def _parallelize(s: Schedule, stage: str, inner: str) -> Schedule:
     """Threads over the outermost loops and, if these are short, over chunks of vectors."""
     loops = s[stage].loops
     outer = loops[: s[stage].position(inner)]
@@ -128,13 +130,13 @@ def _spread(s: Schedule, stage: str, inner: str) -> Schedule:
         if turns >= _TURNS:
             return _parallel_over(s, stage, position + 1)
     count = facts.count(s[stage].loop(inner))
-    chunk = _even_chunk(count, min(_CHUNK, count * turns // _TURNS))
+    chunk = _chunk_size(count, min(_CHUNK, count * turns // _TURNS))
     if chunk > 1:
         s = split(s, stage, inner, chunk, (f"{inner}.c", f"{inner}.w"))
     return _parallel_over(s, stage, len(outer) + 1)
 
 
-def _even_chunk(count: int, most: int) -> int:
+def _chunk_size(count: int, most: int) -> int:
     """A chunk size of at most `most`, without a remainder where that costs little."""
     for chunk in range(most, most // 2, -1):
         if count % chunk == 0:

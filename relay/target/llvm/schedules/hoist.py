@@ -57,14 +57,14 @@ def hoist(s: Schedule, constants: set[int]) -> tuple[list[Schedule], Schedule]:
             continue
         read = {id(tensor) for reader in readers for tensor in reader.inputs}
         made = tuple(tensor for tensor in stage.tensors if id(tensor) in read)
-        before.append(_alone(s, stage, made))
+        before.append(_hoisted(s, stage, made))
         known.update(map(id, stage.tensors))
         rest = tuple(one for one in s.stages if one is not stage)
         s = replace(s, stages=rest, inputs=(*s.inputs, *made))
-    return before, _without_unread(s)
+    return before, _drop_unread(s)
 
 
-def _alone(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
+def _hoisted(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
     """The schedule of one stage and those it needs, with the outputs `made`."""
     names = needed(s, stage)
     stages = tuple(
@@ -89,7 +89,7 @@ def needed(s: Schedule, stage: Stage) -> set[str]:
     return found
 
 
-def _without_unread(s: Schedule) -> Schedule:
+def _drop_unread(s: Schedule) -> Schedule:
     while True:
         unread = [
             stage.name for stage in s.stages if not s.is_output(stage) and not s.readers(stage.name)

@@ -48,14 +48,14 @@ def instructions(target: LLVMTarget) -> tuple[Instruction, ...]:
     return (DOT4, DOT2) if target.has_vnni else (DOT2,)
 
 
-def by_instructions(s: Schedule, target: LLVMTarget, constants: set[int]) -> Schedule:
+def use_dot_products(s: Schedule, target: LLVMTarget, constants: set[int]) -> Schedule:
     """Rewrite sums of products of short integers for dot-product instructions."""
     for name in [stage.name for stage in s.stages if stage.is_reduction]:
         if (found := _instruction(s, name, target)) is None:
             continue
         form = recognize(s, name, constants)
         if form is not None:
-            s = _in_its_form(s, name, form, found, constants)
+            s = _rewrite(s, name, form, found, constants)
     return s
 
 
@@ -64,7 +64,7 @@ def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | No
     reduction = s[name].computation.reduction
     assert reduction is not None
     pair = getattr(reduction.values[0], "left", None), getattr(reduction.values[0], "right", None)
-    factors = [_short(factor) for factor in pair]
+    factors = [_short_operand(factor) for factor in pair]
     if reduction.combiner is not SUM or any(factor is None for factor in factors):
         return None
     kinds = [factor.dtype for factor in factors if factor is not None]
@@ -74,17 +74,17 @@ def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | No
     return None
 
 
-def _short(factor: te.Expr | None) -> te.Expr | None:
+def _short_operand(factor: te.Expr | None) -> te.Expr | None:
     """A short integer that is widened to 32 bits; None for any other factor."""
     if isinstance(factor, te.Cast) and factor.dtype == "int32" and factor.operand.dtype in _SHORT:
         return factor.operand
     return None
 
 
-def _in_its_form(
+def _rewrite(
     s: Schedule, name: str, form: Form, instruction: Instruction, constants: set[int]
 ) -> Schedule:
-    left, right = _short(form.left), _short(form.right)
+    left, right = _short_operand(form.left), _short_operand(form.right)
     assert left is not None and right is not None
     steps = instruction.steps
     word = _word(form, left, steps)
@@ -96,8 +96,10 @@ def _in_its_form(
     elif left.dtype != right.dtype:
         to_left = to_right = _unchanged
     else:
-        to_left, to_right = (_turned, _unchanged) if turns_left else (_unchanged, _turned)
-        s = _taken_back(s, name, form, right if turns_left else left)
+        to_left, to_right = (
+            (_flip_high_bit, _unchanged) if turns_left else (_unchanged, _flip_high_bit)
+        )
+        s = _correct_sums(s, name, form, right if turns_left else left)
 
     count = te.Axis(te.INDEX, word.axis.name, tiles(word.axis.extent, steps))
     step = te.Axis(te.INDEX, "t", te.const(steps, te.INDEX))
@@ -115,7 +117,7 @@ def _in_its_form(
     others = [axis for axis in form.reduced if axis is not word.axis]
     product = te.cast(first, "int32") * te.cast(second, "int32")
     s = recompute(s, name, te.Reduce("int32", SUM, (*others, count, step), (product,)))
-    s = _without_copies_of_copies(s, word.read.source)
+    s = _inline_copied(s, word.read.source)
     return tensorize(s, name, s[name].loops[-1].name, instruction)
 
 
@@ -191,7 +193,7 @@ def _words(word: _Word, steps: int, convert: Conversion, name: str) -> Tensor:
     return copy
 
 
-def _without_copies_of_copies(s: Schedule, source: object) -> Schedule:
+def _inline_copied(s: Schedule, source: object) -> Schedule:
     """Inline a stage that only the copy reads, such as a padded image."""
     for stage in s.stages:
         if any(tensor is source for tensor in stage.tensors):
@@ -213,14 +215,14 @@ def _widened(value: te.Expr) -> te.Expr:
     return value if value.dtype == "int16" else te.cast(value, "int16")
 
 
-def _turned(value: te.Expr) -> te.Expr:
+def _flip_high_bit(value: te.Expr) -> te.Expr:
     """A byte of the other signedness: int8 + 128 as uint8, uint8 - 128 as int8."""
     if value.dtype == "int8":
         return te.bitcast(value, "uint8") ^ 128
     return te.bitcast(value ^ 128, "int8")
 
 
-def _taken_back(s: Schedule, name: str, form: Form, other: te.Expr) -> Schedule:
+def _correct_sums(s: Schedule, name: str, form: Form, other: te.Expr) -> Schedule:
     """Correct the sums, for their readers, for the flipped bit of one factor."""
     op = s[name].computation
     over = [axis for axis in op.axes if axis in te.variables(other)]

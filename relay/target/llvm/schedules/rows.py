@@ -16,7 +16,7 @@ from dataclasses import replace
 from math import prod
 
 from relay.target.llvm.schedules import PARALLEL_WORK
-from relay.target.llvm.schedules.elementwise import elementwise, past_the_caches
+from relay.target.llvm.schedules.elementwise import elementwise, stream_large
 from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Const, Var, index, variables
@@ -61,8 +61,8 @@ def rows(
     work = sum(facts.points(s[name]) * facts.cost(s[name]) for name in (root, *inside))
     lanes = min(facts.lanes(s[name], target.vector_bits) for name in (root, *inside))
     row, column = _rows_and_columns(s, root, inside)
-    tiled = bool(row) and _runs_along(s, root, inside, row[-1])
-    s = past_the_caches(s, root)
+    tiled = bool(row) and _vectors_along_rows(s, root, inside, row[-1])
+    s = stream_large(s, root)
     if row and column:
         s = reorder(s, root, *row, *column)
     parts = _parts(s, root, inside, row[-1]) if tiled else _PARTS
@@ -71,12 +71,12 @@ def rows(
     if image and not in_lines:
         s = elementwise(s, image, target, threads=threads)
     if level is None:
-        return _everything_first(s, root, inside, target, threads)
+        return _reduce_first(s, root, inside, target, threads)
     around = level
     if in_lines:
         around, s = "lines", _in_lines(s, root, row[-3])
     if threads and work >= PARALLEL_WORK:
-        outermost, s = _spread(s, root, around)
+        outermost, s = _parallelize(s, root, around)
         level, around = level if in_lines else outermost, outermost
     for name in reversed(inside):
         s = compute_at(s, name, root, level)
@@ -95,7 +95,7 @@ def _in_lines(s: Schedule, root: str, row: str) -> Schedule:
     return split(s, root, row, few, ("lines", "line"))
 
 
-def _everything_first(
+def _reduce_first(
     s: Schedule, root: str, inside: list[str], target: LLVMTarget, threads: bool
 ) -> Schedule:
     """A reduction to a scalar has no rows: compute it first, then its readers."""
@@ -106,7 +106,7 @@ def _everything_first(
 
 def _rows_and_columns(s: Schedule, root: str, inside: list[str]) -> tuple[list[str], list[str]]:
     """The loops of `root` that reductions inside it depend on, and the others."""
-    follows = _followed(s, root, inside)
+    follows = _indexing_variables(s, root, inside)
     used = {
         var
         for name in inside
@@ -118,7 +118,7 @@ def _rows_and_columns(s: Schedule, root: str, inside: list[str]) -> tuple[list[s
     return row, [loop.name for loop in s[root].loops if loop.var not in used]
 
 
-def _followed(s: Schedule, root: str, inside: list[str]) -> dict[str, list[set[Var]]]:
+def _indexing_variables(s: Schedule, root: str, inside: list[str]) -> dict[str, list[set[Var]]]:
     """For each axis of the inner stages, the loop variables of `root` that index it, also through
     other stages."""
     follows = {root: [{loop.var} for loop in s[root].loops]}
@@ -136,7 +136,7 @@ def _followed(s: Schedule, root: str, inside: list[str]) -> dict[str, list[set[V
     return follows
 
 
-def _runs_along(s: Schedule, root: str, inside: list[str], row: str) -> bool:
+def _vectors_along_rows(s: Schedule, root: str, inside: list[str], row: str) -> bool:
     """Whether vectors run along a row loop of `root`, not along the reduction."""
     if s[root].loops[-1].name != row:
         return False
@@ -242,7 +242,7 @@ def _inner_stage(s: Schedule, name: str, target: LLVMTarget, lanes: int) -> Sche
     size = prod(facts.extents(stage.region))
     if size > 1:
         return _tile(s, name, lanes, size)
-    return _lanes(s, name, lanes)
+    return _reduce_in_lanes(s, name, lanes)
 
 
 def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
@@ -293,7 +293,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
     return s
 
 
-def _lanes(s: Schedule, name: str, lanes: int) -> Schedule:
+def _reduce_in_lanes(s: Schedule, name: str, lanes: int) -> Schedule:
     """One result from partial results in vector lanes, combined by halves."""
     stage = s[name]
     s = set_scope(s, name, Scope.REGISTER)
@@ -365,23 +365,23 @@ def _rfactor_in_place(s: Schedule, name: str, axis: int, lanes: int, part: str) 
     return compute_at(s, part, *before.at)
 
 
-def _spread(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
+def _parallelize(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
     """Fuse and parallelize the loops up to `level`; returns the new name of `level`.
 
     If the outer loops have enough iterations, a loop of dynamic extent is not fused with them: the
     divisions for its index take longer than a small window.
     """
-    turns = _known_turns(s[root].loops[0])
+    turns = _static_count(s[root].loops[0])
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
         if not isinstance(second.extent, Const) and turns >= _ENOUGH:
             return level, parallel(s, root, first.name)
-        turns *= _known_turns(second)
+        turns *= _static_count(second)
         name = f"{first.name}.{second.name}"
         s = fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
     return level, parallel(s, root, level)
 
 
-def _known_turns(loop: Loop) -> int:
+def _static_count(loop: Loop) -> int:
     return loop.count if isinstance(loop.extent, Const) else 1

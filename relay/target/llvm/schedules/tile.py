@@ -90,7 +90,7 @@ def tile_for(
     tiles = []
     for vectors in widths:
         tallest = _TALLEST_NARROW if vectors == 1 else _TALLEST if known else _TALLEST_DYNAMIC
-        fitting = _fitting(tallest, vectors, target.vector_registers - products, window)
+        fitting = _most_rows(tallest, vectors, target.vector_registers - products, window)
         tiles.append(Tile(_even_rows(rows, vectors, fitting), vectors, lanes))
     return min(
         tiles,
@@ -98,7 +98,7 @@ def tile_for(
     )
 
 
-def _fitting(tallest: int, vectors: int, registers: int, window: Window | None) -> int:
+def _most_rows(tallest: int, vectors: int, registers: int, window: Window | None) -> int:
     """The maximal number of rows whose sums fit in registers."""
     for rows in range(tallest, 2, -1):
         held = 1 if window is None or rows <= _FEW_ROWS else window.held(rows)

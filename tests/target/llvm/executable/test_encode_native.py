@@ -29,7 +29,7 @@ from relay.program.program import (
     flatten,
 )
 from relay.target.llvm.executable import encode_native
-from relay.target.llvm.executable.encode import Readers, take_apart
+from relay.target.llvm.executable.encode import Readers, leaves_of
 from relay.target.llvm.executable.encode_native import Reading, reading_plan
 from relay.target.llvm.executable.message import INDEX, Message, Mismatch
 from relay.target.llvm.executable.style import python_style
@@ -92,7 +92,7 @@ class Both:
 
     def in_python(self, args):
         message = Message()
-        parts = take_apart(self.structures, args)
+        parts = leaves_of(self.structures, args)
         words = [read(part, message) for read, part in zip(self.each, parts, strict=True)]
         message.finish()
         self.plan.learn()
