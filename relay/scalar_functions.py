@@ -1,4 +1,4 @@
-"""The functions of scalars that kernels and programs compute with: one row for each.
+"""The operators and functions of scalars in kernels and programs, one row for each function.
 
     "erf": ScalarFunction(_each(math.erf), "error_function", 2, 2)
 
@@ -17,6 +17,15 @@ import numpy as np
 from relay.immutable import frozen
 
 Array = np.ndarray
+
+# Operators, whose operands have one type. `div` is for floats; `floordiv` and `mod` round down,
+# `truncdiv` and `truncmod` toward zero; `and`, `or`, `xor` are bitwise, or logical for `bool`.
+BINARY: Final = (
+    *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod"),
+    *("min", "max", "and", "or", "xor", "shl", "shr"),
+)
+COMPARE: Final = ("eq", "ne", "lt", "le", "gt", "ge")
+UNARY: Final = ("neg", "not", "abs")
 
 
 @frozen

@@ -31,17 +31,8 @@ from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.weights import HasWeights
 from relay.immutable import frozen
+from relay.program import program as isa
 from relay.program.native import NativeProgram
-from relay.program.program import (
-    MAIN,
-    Function,
-    Program,
-    Register,
-    ScalarSpec,
-    flatten,
-    spec_text,
-    unflatten,
-)
 from relay.target.kernel import TensorSpec
 from relay.target.loaded import Loaded
 from relay.target.target import Target
@@ -69,7 +60,7 @@ class Executable(HasWeights, ABC):
     inputs: tuple[Any, ...]  # what it is called with, and what it gives: each has a name and a type
     outputs: tuple[Any, ...]
 
-    def __init__(self, program: Program, code: Code, threads: int | None) -> None:
+    def __init__(self, program: isa.Program, code: Code, threads: int | None) -> None:
         code.target.require_here("the code")
         self.program = program
         self.code = code
@@ -90,29 +81,31 @@ class Executable(HasWeights, ABC):
     def example_inputs(self) -> tuple[Any, ...]:
         """Inputs of the right types, where all of them are tensors of known sizes: normally
         distributed floats, and zeros."""
-        main = self.program[MAIN]
+        main = self.program[isa.MAIN]
         chance = np.random.default_rng(0)
 
-        def example(register: Register) -> np.ndarray:
+        def example(register: isa.Register) -> np.ndarray:
             spec = main.registers[register]
             shape = spec.shape if isinstance(spec, TensorSpec) else ()
             static = tuple(size for size in shape if isinstance(size, int))
-            if not isinstance(spec, TensorSpec | ScalarSpec) or static != shape:
-                raise refusal(f"there is no example of a {spec_text(spec)}", "inputs for the call")
+            if not isinstance(spec, TensorSpec | isa.ScalarSpec) or static != shape:
+                raise refusal(
+                    f"there is no example of a {isa.spec_text(spec)}", "inputs for the call"
+                )
             kind = dtypes.to_numpy(spec.dtype)
             numbers = chance.standard_normal(static, np.float32)
             return numbers.astype(kind) if dtypes.is_float(spec.dtype) else np.zeros(static, kind)
 
         values = [param.value for param in main.params]
-        return tuple(unflatten(v, [example(leaf) for leaf in flatten(v)]) for v in values)
+        return tuple(isa.unflatten(v, [example(leaf) for leaf in isa.flatten(v)]) for v in values)
 
-    def _bind(self, function: Function) -> BoundFunction:
+    def _bind(self, function: isa.Function) -> BoundFunction:
         """A straight-line function, ready to run."""
         return BoundFunction(self.program, function, self._loaded, self.threads)
 
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The arguments of a call, one for each parameter."""
-        params = self.program[MAIN].params
+        params = self.program[isa.MAIN].params
         names = [param.name for param in params]  # one may stand for several
         if len(args) > len(params):
             raise refusal("too many inputs", self.signature, f"{len(args)}")

@@ -20,30 +20,23 @@ from typing import Any
 
 from relay.executors.straight_line import StraightLineExecutable
 from relay.lower.kernel import TensorSpec
-from relay.program.program import (
-    MAIN,
-    InvokeKernel,
-    LoadConstant,
-    Register,
-    ViewTensor,
-    flatten,
-)
+from relay.program import program as isa
 
 
 def graph_json(executable: StraightLineExecutable) -> str:
     """The graph of what a call runs."""
-    function, places = executable.program[MAIN], executable.bound.plan.places
+    function, places = executable.program[isa.MAIN], executable.bound.plan.places
     nodes: list[dict[str, Any]] = []
-    outputs: list[tuple[Register, ...]] = []  # of each node
-    made_by: dict[Register, list[int]] = {}
+    outputs: list[tuple[isa.Register, ...]] = []  # of each node
+    made_by: dict[isa.Register, list[int]] = {}
     calls: Counter[str] = Counter()
 
-    def add(node: dict[str, Any], *registers: Register) -> None:
+    def add(node: dict[str, Any], *registers: isa.Register) -> None:
         made_by.update({register: [len(nodes), n, 0] for n, register in enumerate(registers)})
         nodes.append(node)
         outputs.append(registers)
 
-    def computed(function: str, inputs: tuple[Register, ...], *made: Register) -> None:
+    def computed(function: str, inputs: tuple[isa.Register, ...], *made: isa.Register) -> None:
         name = f"{function}_{number}" if (number := calls[function]) else function
         calls[function] += 1
         attrs = {
@@ -59,11 +52,11 @@ def graph_json(executable: StraightLineExecutable) -> str:
         add({"op": "null", "name": info.name, "inputs": []}, register)
     for instruction in function.straight_line:
         match instruction:
-            case LoadConstant(output, constant):
+            case isa.LoadConstant(output, constant):
                 add({"op": "null", "name": constant, "inputs": []}, output)
-            case ViewTensor(output, source):
+            case isa.ViewTensor(output, source):
                 computed("__nop", (source,), output)
-            case InvokeKernel(kernel, inputs, made):
+            case isa.InvokeKernel(kernel, inputs, made):
                 computed(kernel, inputs, *made)
     entries = [register for registers in outputs for register in registers]
     specs = [spec for e in entries if isinstance(spec := function.registers[e], TensorSpec)]
@@ -71,7 +64,7 @@ def graph_json(executable: StraightLineExecutable) -> str:
     graph = {
         "nodes": nodes,
         "arg_nodes": [number for number, node in enumerate(nodes) if node["op"] == "null"],
-        "heads": [made_by[register] for register in flatten(function.result)],
+        "heads": [made_by[register] for register in isa.flatten(function.result)],
         "node_row_ptr": [0, *accumulate(map(len, outputs))],
         "attrs": {
             "dltype": ["list_str", [spec.dtype for spec in specs]],

@@ -20,7 +20,7 @@ from relay.errors import LowerError
 from relay.extents import EXPECTED, is_size
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
-from relay.te.expr import Binary, binary
+from relay.te.expr import Binary, binary, fold
 from relay.tree import Steps
 
 
@@ -146,17 +146,8 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
             made.append(values[str(step.value)])
         else:
             left, right = (made[operand] for operand in step.operands)
-            made.append(_NUMBERS[step.op](left, right))
+            made.append(fold(step.op, left, right, te.INDEX))
     return made[result]
-
-
-_NUMBERS: Mapping[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "mul": lambda a, b: a * b,
-    "floordiv": lambda a, b: a // b if b else 0,
-    "min": min,
-    "max": max,
-}
 
 
 def sizes_in(wanted: Iterable[Dim]) -> set[str]:

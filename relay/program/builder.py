@@ -8,20 +8,7 @@ from typing import Any
 
 from relay.errors import AnySpan
 from relay.lower.kernel import Kernel, TensorSpec
-from relay.program.program import (
-    AllocTensor,
-    Block,
-    Function,
-    Instruction,
-    InvokeKernel,
-    LoadConstant,
-    Parameter,
-    Register,
-    Return,
-    Spec,
-    Terminator,
-    ViewTensor,
-)
+from relay.program import program as isa
 
 
 def place_of(span: AnySpan | None) -> str:
@@ -34,7 +21,7 @@ class At:
     """A value while lowering: a register of the function that is being built, or of `prepare`."""
 
     stage: Builder = field(repr=False, compare=False)
-    register: Register
+    register: isa.Register
 
 
 @dataclass(eq=False)
@@ -42,9 +29,9 @@ class OpenBlock:
     """A block to which instructions are still added."""
 
     number: int
-    params: tuple[Register, ...] = ()
-    instructions: list[Instruction] = field(default_factory=list)
-    constants: dict[str, Register] = field(default_factory=dict)  # loaded here, by name
+    params: tuple[isa.Register, ...] = ()
+    instructions: list[isa.Instruction] = field(default_factory=list)
+    constants: dict[str, isa.Register] = field(default_factory=dict)  # loaded here, by name
 
 
 @dataclass(eq=False)
@@ -52,63 +39,67 @@ class Builder:
     """Builds a function. Instructions go to the current block."""
 
     name: str
-    registers: list[Spec] = field(default_factory=list)
+    registers: list[isa.Spec] = field(default_factory=list)
     blocks: list[OpenBlock] = field(default_factory=lambda: [OpenBlock(0)])
     current: OpenBlock = field(init=False)
     where: str = ""  # the place in the source of what is allocated now, for dynamic dimensions
-    loaded: dict[Register, str] = field(default_factory=dict)  # registers that are constants
-    roots: dict[Register, Register] = field(default_factory=dict)  # of views: whose memory it is
+    loaded: dict[isa.Register, str] = field(default_factory=dict)  # registers that are constants
+    roots: dict[isa.Register, isa.Register] = field(
+        default_factory=dict
+    )  # of views: whose memory it is
 
     def __post_init__(self) -> None:
         self.current = self.blocks[0]
 
     # --- registers and instructions
 
-    def new(self, spec: Spec) -> Register:
+    def new(self, spec: isa.Spec) -> isa.Register:
         self.registers.append(spec)
         return len(self.registers) - 1
 
-    def add(self, instruction: Instruction) -> None:
+    def add(self, instruction: isa.Instruction) -> None:
         self.current.instructions.append(instruction)
 
-    def load(self, name: str, spec: TensorSpec) -> Register:
+    def load(self, name: str, spec: TensorSpec) -> isa.Register:
         """The register of a constant; a block loads each once."""
         constants = self.current.constants
         if name not in constants:
             constants[name] = self.new(spec)
             self.loaded[constants[name]] = name
-            self.add(LoadConstant(constants[name], name))
+            self.add(isa.LoadConstant(constants[name], name))
         return constants[name]
 
-    def view(self, source: Register, spec: TensorSpec, sizes: Sequence[Register] = ()) -> Register:
+    def view(
+        self, source: isa.Register, spec: TensorSpec, sizes: Sequence[isa.Register] = ()
+    ) -> isa.Register:
         made = self.new(spec)
-        self.add(ViewTensor(made, source, tuple(sizes), self.where if sizes else ""))
+        self.add(isa.ViewTensor(made, source, tuple(sizes), self.where if sizes else ""))
         self.roots[made] = self.roots.get(source, source)
         return made
 
     def invoke(
         self,
         kernel: Kernel,
-        inputs: Sequence[Register],
-        outputs: Sequence[Spec],
-        sizes: Sequence[Register] = (),
-        allocated: Sequence[Sequence[Register]] | None = None,
+        inputs: Sequence[isa.Register],
+        outputs: Sequence[isa.Spec],
+        sizes: Sequence[isa.Register] = (),
+        allocated: Sequence[Sequence[isa.Register]] | None = None,
         where: str = "",
-    ) -> tuple[Register, ...]:
+    ) -> tuple[isa.Register, ...]:
         """New registers, written by a kernel. `sizes` are those the kernel is given, `allocated`
         those of the dynamic dimensions of each output; `where` is the place in the source."""
         registers = tuple(map(self.new, outputs))
         for position, register in enumerate(registers):
             if isinstance(outputs[position], TensorSpec):
                 known = () if allocated is None else tuple(allocated[position])
-                self.add(AllocTensor(register, known, where=self.where if known else ""))
+                self.add(isa.AllocTensor(register, known, where=self.where if known else ""))
         place = where if kernel.checks else ""
-        self.add(InvokeKernel(kernel.name, tuple(inputs), registers, tuple(sizes), place))
+        self.add(isa.InvokeKernel(kernel.name, tuple(inputs), registers, tuple(sizes), place))
         return registers
 
     # --- blocks
 
-    def open(self, *params: Register) -> OpenBlock:
+    def open(self, *params: isa.Register) -> OpenBlock:
         """A block to jump to; `enter` it to fill it."""
         block = OpenBlock(len(self.blocks), params)
         self.blocks.append(block)
@@ -117,7 +108,7 @@ class Builder:
     def enter(self, block: OpenBlock) -> None:
         self.current = block
 
-    def end(self, terminator: Terminator) -> None:
+    def end(self, terminator: isa.Terminator) -> None:
         """Close the current block."""
         self.add(terminator)
 
@@ -125,25 +116,27 @@ class Builder:
     def is_closed(self) -> bool:
         """Whether the current block has a terminator."""
         last = self.current.instructions[-1:]
-        return bool(last) and isinstance(last[0], Terminator)
+        return bool(last) and isinstance(last[0], isa.Terminator)
 
     # --- the whole
 
     def returning(
-        self, params: Sequence[Parameter], value: Any, names: Sequence[str] = ()
-    ) -> Function:
+        self, params: Sequence[isa.Parameter], value: Any, names: Sequence[str] = ()
+    ) -> isa.Function:
         """The function, with the current block returning `value`."""
-        self.end(Return(value))
+        self.end(isa.Return(value))
         return self.build(params, names=names)
 
     def build(
         self,
-        params: Sequence[Parameter],
+        params: Sequence[isa.Parameter],
         results: Any = (),
         where: str = "",
         names: Sequence[str] = (),
-    ) -> Function:
+    ) -> isa.Function:
         """The function; `names` are those of its results."""
-        blocks = tuple(Block(tuple(one.instructions), one.params) for one in self.blocks)
+        blocks = tuple(isa.Block(tuple(one.instructions), one.params) for one in self.blocks)
         registers = tuple(self.registers)
-        return Function(self.name, tuple(params), registers, blocks, results, where, tuple(names))
+        return isa.Function(
+            self.name, tuple(params), registers, blocks, results, where, tuple(names)
+        )

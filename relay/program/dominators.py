@@ -1,7 +1,6 @@
 """The dominator tree of a function's blocks.
 
-A block dominates another when every way from the beginning to that one leads through it. Computed
-as in Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm (2001).
+Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm (2001).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ class Dominators:
         self.order = reverse_postorder(function)
         number = {block: place for place, block in enumerate(self.order)}
         before = predecessors(function)
-        # every block -> the last one that dominates it, by their places in the order
+        # block -> its immediate dominator, by their places in the order
         last: list[int] = [0] * len(self.order)
         done = [False] * len(self.order)
         done[0] = changed = True
@@ -38,7 +37,7 @@ class Dominators:
         return block in self._number
 
     def dominates(self, block: int, other: int) -> bool:
-        """Whether `block` runs before `other` whenever that does; both can be reached."""
+        """Whether a reachable block dominates another."""
         above, below = self._number[block], self._number[other]
         return self._first[above] <= self._first[below] <= self._final[above]
 
@@ -53,7 +52,7 @@ def _meet(last: list[int], one: int, other: int) -> int:
 
 
 def _spans(last: list[int]) -> tuple[list[int], list[int]]:
-    """Preorder numbers, so that a subtree is a range: (first, final)."""
+    """(first, final) preorder numbers of subtrees."""
     below: list[list[int]] = [[] for _ in last]
     for place in range(1, len(last)):
         below[last[place]].append(place)

@@ -22,17 +22,8 @@ from relay.ir.dims import Dim, Symbol
 from relay.lower.dynamic import Dynamic, ElementOf, Requirement, Search, Variable, Variant
 from relay.lower.kernel import TensorSpec
 from relay.lower.sizes import Size
+from relay.program import program as isa
 from relay.program.builder import At, Builder, place_of
-from relay.program.program import (
-    Branch,
-    Jump,
-    ReadElement,
-    ReadSize,
-    Register,
-    RequireEqual,
-    ScalarSpec,
-    Spec,
-)
 from relay.program.scalar_code import SIZE, emit_dim, literal, operation, size_operation
 from relay.program.specs import UNKNOWN
 from relay.program.stages import Stages
@@ -43,7 +34,7 @@ def emit_dynamic(
     stages: Stages,
     dynamic: Dynamic,
     args: Sequence[At],
-    results: Sequence[Spec],
+    results: Sequence[isa.Spec],
     span: AnySpan | None,
     *,
     only_shapes: bool = False,
@@ -65,11 +56,11 @@ def emit_dynamic(
     for variant in dynamic.variants:
         if variant.conditions:
             chosen, others = builder.open(), builder.open()
-            builder.end(Branch(call.holds(variant.conditions), chosen.number, others.number))
+            builder.end(isa.Branch(call.holds(variant.conditions), chosen.number, others.number))
             builder.enter(chosen)
         made = call.variant(dynamic, variant, results)
         registers = tuple(stages.register(value, builder) for value in made)
-        builder.end(Jump(join.number, registers))
+        builder.end(isa.Jump(join.number, registers))
         if variant.conditions:
             builder.enter(others)
     builder.enter(join)
@@ -86,9 +77,9 @@ class _Call:
     where: str
     places: Sequence[str]
     only_shapes: bool
-    sizes: dict[Symbol, Register] = field(default_factory=dict)
+    sizes: dict[Symbol, isa.Register] = field(default_factory=dict)
 
-    def dim(self, dim: Dim) -> Register:
+    def dim(self, dim: Dim) -> isa.Register:
         return emit_dim(self.builder, dim, self.sizes, self.where)
 
     def read(self, variable: Variable) -> None:
@@ -98,22 +89,22 @@ class _Call:
         if isinstance(source, ElementOf):
             register = self.element(value, spec, source.index)
         else:
-            register = self.builder.new(ScalarSpec(SIZE))
+            register = self.builder.new(isa.ScalarSpec(SIZE))
             tensor = self.stages.register(value, self.builder)
-            self.builder.add(ReadSize(register, tensor, source.axis))
+            self.builder.add(isa.ReadSize(register, tensor, source.axis))
         self.sizes[Size(variable.name)] = register
         if variable.message:
             zero = literal(self.builder, 0, SIZE)
             least = operation(self.builder, "min", (register, zero), SIZE)
             texts = ("0 or more", VALUE, (register, zero))
-            self.builder.add(RequireEqual(least, zero, variable.message, self.where, *texts))
+            self.builder.add(isa.RequireEqual(least, zero, variable.message, self.where, *texts))
 
-    def element(self, value: At, spec: Spec, index: int) -> Register:
-        assert isinstance(spec, TensorSpec | ScalarSpec)
+    def element(self, value: At, spec: isa.Spec, index: int) -> isa.Register:
+        assert isinstance(spec, TensorSpec | isa.ScalarSpec)
         found = self.stages.register(value, self.builder)
         if isinstance(spec, TensorSpec):
-            tensor, found = found, self.builder.new(ScalarSpec(spec.dtype))
-            self.builder.add(ReadElement(found, tensor, index))
+            tensor, found = found, self.builder.new(isa.ScalarSpec(spec.dtype))
+            self.builder.add(isa.ReadElement(found, tensor, index))
         return found if spec.dtype == SIZE else operation(self.builder, "cast", (found,), SIZE)
 
     def require(self, required: Iterable[Requirement]) -> None:
@@ -121,7 +112,9 @@ class _Call:
             left, right = self.dim(one.left), self.dim(one.right)
             texts = (one.expected, one.found, tuple(map(self.dim, one.shown)))
             where = self.places[one.operator] if 0 <= one.operator < len(self.places) else ""
-            self.builder.add(RequireEqual(left, right, one.message, where or self.where, *texts))
+            self.builder.add(
+                isa.RequireEqual(left, right, one.message, where or self.where, *texts)
+            )
 
     def require_room(self, shape: Sequence[Dim]) -> None:
         """Require that the number of elements can be counted; an extent of 0 counts as 1."""
@@ -134,10 +127,10 @@ class _Call:
         most = literal(self.builder, TENSOR_BYTES - 1, SIZE)
         least = operation(self.builder, "min", (count, most), SIZE)
         message = "a tensor that is computed on the way has too many elements"
-        self.builder.add(RequireEqual(count, least, message, self.where, EXPECTED))
+        self.builder.add(isa.RequireEqual(count, least, message, self.where, EXPECTED))
 
-    def holds(self, conditions: Sequence[tuple[Dim, Dim]]) -> Register:
-        found: Register | None = None
+    def holds(self, conditions: Sequence[tuple[Dim, Dim]]) -> isa.Register:
+        found: isa.Register | None = None
         for left, right in conditions:
             equal = operation(self.builder, "eq", (self.dim(left), self.dim(right)), "bool")
             if found is not None:
@@ -155,15 +148,15 @@ class _Call:
             self.sizes[Size(name)] = self.element(found, spec, index)
         self.require(search.required)
 
-    def by_name(self) -> dict[str, Register]:
+    def by_name(self) -> dict[str, isa.Register]:
         return {str(size): register for size, register in self.sizes.items()}
 
-    def variant(self, dynamic: Dynamic, variant: Variant, results: Sequence[Spec]) -> list[At]:
+    def variant(self, dynamic: Dynamic, variant: Variant, results: Sequence[isa.Spec]) -> list[At]:
         self.require(variant.required)
         for room in variant.rooms:
             self.require_room(room)
-        specs: list[Spec] = []
-        extents: list[list[Register]] = []
+        specs: list[isa.Spec] = []
+        extents: list[list[isa.Register]] = []
         for position, shape in enumerate(variant.results):
             sizes = tuple(n if isinstance(n, int) else UNKNOWN for n in shape)
             is_counts = position == len(results)
@@ -179,7 +172,7 @@ class _Call:
         )
         return self.counted(made, specs) if dynamic.counted else made
 
-    def counted(self, made: list[At], specs: list[Spec]) -> list[At]:
+    def counted(self, made: list[At], specs: list[isa.Spec]) -> list[At]:
         """Views of the elements that were written, in front of what was allocated."""
         *room, counts = made
         width = specs[-1].shape[1] if isinstance(specs[-1], TensorSpec) else 0

@@ -2,10 +2,9 @@
 
     %1 = alloc local; invoke @f(%0) -> (%1)         %1   frame + 0
     %2 = alloc local; invoke @g(%1) -> (%2)         %2   frame + 256
-    %3 = alloc local; invoke @h(%2) -> (%3)         %3   frame + 0       nobody reads %1 any more
+    %3 = alloc local; invoke @h(%2) -> (%3)         %3   frame + 0       %1 is dead
 
-Two tensors overlap when they are never alive together. Blocks are laid one after the other; a
-tensor is alive from the first place where it is to the last, whatever lies between.
+Tensors overlap if their live ranges do not. Live ranges are intervals of the blocks in order.
 """
 
 from __future__ import annotations

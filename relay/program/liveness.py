@@ -1,7 +1,6 @@
 """Live ranges of registers.
 
-Registers are written once, so every use is followed backwards, block by block, to where the
-register comes from; the work is that of writing the answer down.
+Registers are in SSA form, so every use is followed backwards, block by block, to the definition.
 """
 
 from __future__ import annotations
@@ -17,16 +16,13 @@ def live_at_start(
     tracked: Collection[Register],
     stands_for: Mapping[Register, Register],
 ) -> list[set[Register]]:
-    """For every block those of `tracked` whose value is used in it or after it, and comes from
-    before. Using a register of `stands_for` is using what it stands for.
-
-    Parameters of a block are written by it, those of the function before its first.
-    """
+    """The registers of `tracked` that are live at the start of every block. A use of a register of
+    `stands_for` is a use of what it stands for."""
     before = predecessors(function)
     found: list[set[Register]] = [set() for _ in function.blocks]
     home = {
         register: number
-        for number, block in enumerate(function.blocks)
+        for number in range(len(function.blocks))
         for register in written(function, number)
     }
     for number, block in enumerate(function.blocks):

@@ -15,22 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
 from relay.program.builder import Builder, OpenBlock, place_of
 from relay.program.program import Fail, Switch
 from relay.program.specs import definition_of, instantiated
 
-ANYTHING = PatternWildcard()
+ANYTHING = ir.PatternWildcard()
 
 
 @frozen
@@ -46,8 +38,8 @@ class Row:
     """The patterns that a clause still tests, column by column, and the variables it has bound."""
 
     clause: int
-    questions: tuple[Pattern, ...]
-    named: tuple[tuple[Var, Part], ...] = ()
+    questions: tuple[ir.Pattern, ...]
+    named: tuple[tuple[ir.Var, Part], ...] = ()
 
 
 @frozen
@@ -59,7 +51,7 @@ class _Table:
 
 def lower_match(
     builder: Builder,
-    match: Match,
+    match: ir.Match,
     data: Part,
     module: IRModule,
     field: Callable[[Any, str, int, Sequence[Type]], Any],
@@ -89,7 +81,7 @@ def _simplified(table: _Table) -> _Table:
     column = 0
     while column < len(parts):
         rows = tuple(_named(row, column, parts[column]) for row in rows)
-        if any(isinstance(row.questions[column], PatternTuple) for row in rows):
+        if any(isinstance(row.questions[column], ir.PatternTuple) for row in rows):
             whole = parts[column]
             assert isinstance(whole.type, TupleType)
             count = len(whole.type.fields)
@@ -104,7 +96,7 @@ def _simplified(table: _Table) -> _Table:
 
 def _named(row: Row, column: int, part: Part) -> Row:
     question = row.questions[column]
-    if not isinstance(question, PatternVar):
+    if not isinstance(question, ir.PatternVar):
         return row
     questions = _replaced(row.questions, column, (ANYTHING,))
     return Row(row.clause, questions, (*row.named, (question.var, part)))
@@ -112,18 +104,18 @@ def _named(row: Row, column: int, part: Part) -> Row:
 
 def _opened(row: Row, column: int, count: int) -> Row:
     question = row.questions[column]
-    inner = question.patterns if isinstance(question, PatternTuple) else (ANYTHING,) * count
+    inner = question.patterns if isinstance(question, ir.PatternTuple) else (ANYTHING,) * count
     return Row(row.clause, _replaced(row.questions, column, inner), row.named)
 
 
 def _replaced(
-    questions: tuple[Pattern, ...], column: int, inner: Sequence[Pattern]
-) -> tuple[Pattern, ...]:
+    questions: tuple[ir.Pattern, ...], column: int, inner: Sequence[ir.Pattern]
+) -> tuple[ir.Pattern, ...]:
     return (*questions[:column], *inner, *questions[column + 1 :])
 
 
-def _asks(question: Pattern) -> bool:
-    return isinstance(question, PatternConstructor)
+def _asks(question: ir.Pattern) -> bool:
+    return isinstance(question, ir.PatternConstructor)
 
 
 def _switch(
@@ -139,7 +131,7 @@ def _switch(
     asked = {
         question.constructor.name_hint
         for row in table.rows
-        if isinstance(question := row.questions[column], PatternConstructor)
+        if isinstance(question := row.questions[column], ir.PatternConstructor)
     }
     cases: list[tuple[str, int]] = []
     tables: list[_Table] = []
@@ -160,7 +152,8 @@ def _switch(
             Part(
                 field(part.value, name, index, types)
                 if any(
-                    not isinstance(row.questions[column + index], PatternWildcard) for row in rows
+                    not isinstance(row.questions[column + index], ir.PatternWildcard)
+                    for row in rows
                 )
                 else None,
                 ty,
@@ -183,8 +176,8 @@ def _switch(
 def _with_fields(row: Row, column: int, constructor: str, count: int) -> Row | None:
     """The row for a value of that constructor, whose fields are asked about in its place."""
     question = row.questions[column]
-    inner: Sequence[Pattern] = (ANYTHING,) * count
-    if isinstance(question, PatternConstructor):
+    inner: Sequence[ir.Pattern] = (ANYTHING,) * count
+    if isinstance(question, ir.PatternConstructor):
         if question.constructor.name_hint != constructor:
             return None
         inner = question.patterns

@@ -23,17 +23,7 @@ from relay.arena import assign
 from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.lower.kernel import Kernel
-from relay.program.program import (
-    AllocTensor,
-    Function,
-    InvokeKernel,
-    LoadConstant,
-    Register,
-    Return,
-    ViewTensor,
-    flatten,
-    nbytes,
-)
+from relay.program import program as isa
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +61,13 @@ Location = Input | Output | InConstant | Arena
 class Plan:
     """The memory of one call of a function."""
 
-    places: Mapping[Register, Location]  # registers that nothing writes have none
+    places: Mapping[isa.Register, Location]  # registers that nothing writes have none
     workspaces: Mapping[int, int]  # position of an instruction -> offset of its workspace
     arena: int  # bytes
     in_place: int  # how many outputs were written over an input
 
 
-def plan(function: Function, kernels: Mapping[str, Kernel], threads: int = 1) -> Plan:
+def plan(function: isa.Function, kernels: Mapping[str, Kernel], threads: int = 1) -> Plan:
     """Lay out the registers of straight-line code."""
     planner = _Planner(function, kernels, threads)
     planner.walk()
@@ -99,10 +89,10 @@ class Storage:
 
 @dataclass
 class _Planner:
-    function: Function
+    function: isa.Function
     kernels: Mapping[str, Kernel]
     threads: int
-    storages: dict[Register, Storage] = field(default_factory=dict)
+    storages: dict[isa.Register, Storage] = field(default_factory=dict)
     workspaces: dict[int, Storage] = field(default_factory=dict)
     in_place: int = 0
 
@@ -115,28 +105,28 @@ class _Planner:
             self.storages[register] = Storage(0, -1, -1, Input(index))
         for position, instruction in enumerate(self.function.straight_line):
             match instruction:
-                case LoadConstant(output, name):
+                case isa.LoadConstant(output, name):
                     self.storages[output] = Storage(0, -1, -1, InConstant(name))
-                case AllocTensor():
+                case isa.AllocTensor():
                     pass  # alive from the kernel that writes it
-                case ViewTensor(output, source):
+                case isa.ViewTensor(output, source):
                     self.join(output, self.storages[source])
-                case InvokeKernel():
+                case isa.InvokeKernel():
                     self.invoke(position, instruction)
-                case Return(value):
-                    for index, register in enumerate(flatten(value)):
+                case isa.Return(value):
+                    for index, register in enumerate(isa.flatten(value)):
                         self.give_out(register, index)
 
-    def join(self, register: Register, storage: Storage) -> None:
+    def join(self, register: isa.Register, storage: Storage) -> None:
         """Let `register` lie in `storage`."""
         self.storages[register] = storage
         storage.last = max(storage.last, self.last_use.get(register, storage.last))
 
-    def invoke(self, position: int, call: InvokeKernel) -> None:
+    def invoke(self, position: int, call: isa.InvokeKernel) -> None:
         kernel = self.kernels[call.kernel]
         written: set[int] = set()
         for output, register in enumerate(call.outputs):
-            size = nbytes(self.function.registers[register])
+            size = isa.nbytes(self.function.registers[register])
             found = self.reusable(position, call, kernel, output, size)
             if found is None or id(found) in written:
                 found = Storage(size, position, position)
@@ -149,7 +139,7 @@ class _Planner:
             self.workspaces[position] = Storage(workspace, position, position)
 
     def reusable(
-        self, position: int, call: InvokeKernel, kernel: Kernel, output: int, size: int
+        self, position: int, call: isa.InvokeKernel, kernel: Kernel, output: int, size: int
     ) -> Storage | None:
         """The storage of an input that this output may overwrite."""
         allowed = {given for wanted, given in kernel.in_place if wanted == output}
@@ -165,7 +155,7 @@ class _Planner:
                 return storage
         return None
 
-    def give_out(self, register: Register, index: int) -> None:
+    def give_out(self, register: isa.Register, index: int) -> None:
         storage = self.storages[register]
         if storage.place is not None:
             raise RelayError(
@@ -193,18 +183,18 @@ class _Planner:
         return Plan(places, workspaces, size, self.in_place)
 
 
-def last_uses(function: Function) -> dict[Register, int]:
+def last_uses(function: isa.Function) -> dict[isa.Register, int]:
     """Register -> the position of the last instruction that reads it."""
-    last: dict[Register, int] = {}
+    last: dict[isa.Register, int] = {}
     for position, instruction in enumerate(function.straight_line):
-        read: Iterable[Register] = ()
+        read: Iterable[isa.Register] = ()
         match instruction:
-            case ViewTensor(_, source):
+            case isa.ViewTensor(_, source):
                 read = (source,)
-            case InvokeKernel(_, inputs, _):
+            case isa.InvokeKernel(_, inputs, _):
                 read = inputs
-            case Return(value):
-                read = flatten(value)
+            case isa.Return(value):
+                read = isa.flatten(value)
         for register in read:
             last[register] = position
     return last

@@ -16,18 +16,7 @@ from relay.analysis import precompute
 from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    Let,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.op.opdef import OpDef
@@ -41,7 +30,7 @@ from relay.transform.memory import lift_weights
 class Primitive:
     """A primitive function, and which of its flattened parameters are constant."""
 
-    function: Function
+    function: ir.Function
     constant: tuple[bool, ...]
     dynamic: bool = False  # it has dynamic dimensions: `relay.lower.lower_dynamic`
 
@@ -62,22 +51,22 @@ def primitives(module: IRModule, *, whole: bool = False) -> list[Primitive]:
     return search.found
 
 
-def primitive_of(op: Op, args: Sequence[Type], attrs: Any) -> Function:
+def primitive_of(op: ir.Op, args: Sequence[Type], attrs: Any) -> ir.Function:
     """The typed primitive function of one operator, for a call that no pass has fused."""
-    params = tuple(Var("p", arg) for arg in args)
-    function = Function(params, Call(op, params, attrs)).with_attr("Primitive", 1)
-    typed: Function = infer_module(IRModule({"kernel": function}))["kernel"]
+    params = tuple(ir.Var("p", arg) for arg in args)
+    function = ir.Function(params, ir.Call(op, params, attrs)).with_attr("Primitive", 1)
+    typed: ir.Function = infer_module(IRModule({"kernel": function}))["kernel"]
     return typed
 
 
-def is_dynamic(function: Function) -> bool:
+def is_dynamic(function: ir.Function) -> bool:
     """Whether it has dynamic dimensions: in types, or because an operator looks at values."""
     return not all(map(is_tensors, types_of(function))) or any(
         map(looks_at_values, tree.postorder(function.body))
     )
 
 
-def types_of(function: Function) -> list[Type]:
+def types_of(function: ir.Function) -> list[Type]:
     """The types of the result and of the parameters."""
     return [function.body.checked_type, *(param.checked_type for param in function.params)]
 
@@ -95,44 +84,44 @@ class _Search:
         self.module = module
         self.whole = whole
         self.found: list[Primitive] = []
-        self.pending: list[tuple[Function, Sequence[Any]]] = []
+        self.pending: list[tuple[ir.Function, Sequence[Any]]] = []
         self._called: set[tuple[str, tuple[Any, ...]]] = set()
 
-    def visit(self, function: Function, given: Sequence[Any]) -> Any:
+    def visit(self, function: ir.Function, given: Sequence[Any]) -> Any:
         """The value of a body, given those of the parameters."""
-        known: dict[Expr, Any] = dict(zip(function.params, given, strict=True))
+        known: dict[ir.Expr, Any] = dict(zip(function.params, given, strict=True))
         nodes = list(tree.postorder(function.body, enter=lambda node: not _is_primitive(node)))
-        bound = {node.variable: node.value for node in nodes if isinstance(node, Let)}
+        bound = {node.variable: node.value for node in nodes if isinstance(node, ir.Let)}
 
-        def unbound(e: Expr) -> Expr:
+        def unbound(e: ir.Expr) -> ir.Expr:
             while e in bound:
                 e = bound[e]
             return e
 
-        def value(e: Expr) -> Any:
+        def value(e: ir.Expr) -> Any:
             return known.get(unbound(e), False)
 
         for node in nodes:
             match node:
-                case Constant():
+                case ir.Constant():
                     known[node] = True
-                case Tuple():
+                case ir.Tuple():
                     known[node] = tuple(map(value, node.fields))
-                case TupleGetItem():
+                case ir.TupleGetItem():
                     whole = value(node.tuple_value)
                     known[node] = whole[node.index] if isinstance(whole, tuple) else whole
-                case Let():
+                case ir.Let():
                     known[node] = value(node.body)
-                case Call(op=OpDef() as op) if is_annotation(op):
+                case ir.Call(op=OpDef() as op) if is_annotation(op):
                     known[node] = value(node.args[0])
-                case Call():
+                case ir.Call():
                     known[node] = self._call(unbound(node.op), node, list(map(value, node.args)))
-                case GlobalVar() if self.whole:
+                case ir.GlobalVar() if self.whole:
                     self._want(node, ())
         return value(function.body)
 
-    def _call(self, callee: Expr, call: Call, args: Sequence[Any]) -> Any:
-        if isinstance(callee, GlobalVar):
+    def _call(self, callee: ir.Expr, call: ir.Call, args: Sequence[Any]) -> Any:
+        if isinstance(callee, ir.GlobalVar):
             function = self.module[callee.name_hint]
             if not _is_primitive(function):
                 self._want(callee, () if self.whole else tuple(args))
@@ -140,15 +129,15 @@ class _Search:
             callee = function
         return self._primitive(callee, call, args) if _is_primitive(callee) else False
 
-    def _want(self, name: GlobalVar, args: tuple[Any, ...]) -> None:
+    def _want(self, name: ir.GlobalVar, args: tuple[Any, ...]) -> None:
         """Visit a function later: with the arguments of a call that is inlined, or with none that
         is constant."""
-        function: Function = self.module[name.name_hint]
+        function: ir.Function = self.module[name.name_hint]
         if (name.name_hint, args) not in self._called and not _is_primitive(function):
             self._called.add((name.name_hint, args))
             self.pending.append((function, args or [False] * len(function.params)))
 
-    def _primitive(self, function: Any, call: Call, args: Sequence[Any]) -> Any:
+    def _primitive(self, function: Any, call: ir.Call, args: Sequence[Any]) -> Any:
         flags: list[bool] = []
         for arg, value in zip(call.args, args, strict=True):
             leaves = len(flatten(structure(arg.checked_type)))
@@ -169,4 +158,4 @@ class _Search:
 
 
 def _is_primitive(node: object) -> bool:
-    return isinstance(node, Function) and bool(node.attrs.get("Primitive"))
+    return isinstance(node, ir.Function) and bool(node.attrs.get("Primitive"))

@@ -12,14 +12,14 @@
       return %2
     }
 
-A program has no weights inside, only their names and types, so that what is compiled depends on the
-structure of a model alone. `prepare` reads the constants that come with the program and computes
-those that the other functions read (a weight laid out for its kernel); it runs once, and again when
-the weights change. `main` is the model.
+A program contains the names and types of weights, not their values, so compilation depends only on
+the structure of a model. `main` is the model. `prepare` computes constants that other functions
+read (a weight in the layout of its kernel) from the given ones; it runs once, and again when the
+weights change.
 
-A register is written by one instruction and has one type. A function is a list of blocks; the last
-instruction of a block, and only that, says where to go on. A block may have parameters, registers
-that get their value from the jump that leads to it (`block 3(%7: int32):`):
+Registers are in SSA form: each is written by one instruction and has one type. A function is a list
+of basic blocks, each ending in a terminator. A block may have parameters, which the jump to it
+defines (`block 3(%7: int32):`):
 
     data List[int32] { Cons(int32, List[int32]); Nil }
 
@@ -34,33 +34,33 @@ that get their value from the jump that leads to it (`block 3(%7: int32):`):
       return %0
     }
 
-Two engines run such programs: one instruction at a time (`relay.vm`), and as native code
-(`relay.target.llvm.program`). What is straight-line code over tensors of known sizes, one block
-that ends in `return`, runs in a planned arena (`relay.executors.bound`); who works on that alone
-says so by asking for `Function.straight_line`.
+Programs are interpreted (`relay.vm`) or compiled to native code (`relay.target.llvm.program`).
+Straight-line code over tensors of known sizes (`Function.straight_line`), one block that ends in
+`return`, runs in a planned arena (`relay.executors.bound`).
 
-Types are monomorphic. A tuple is not a value of its own: its fields are registers, also as fields
-of data and as arguments. A tensor of rank 0 is a scalar, held in the register itself, except in
-straight-line code, where all is tensors.
+Types are monomorphic. Tuples are flattened: their fields are separate registers, arguments and
+fields of data. A tensor of rank 0 is a scalar in a register, except in straight-line code, which
+has only tensors.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, TypeVar, dataclass_transform
 
 from relay import dtypes
 from relay.errors import VALUE, RelayError
 from relay.immutable import frozen
 from relay.lower.kernel import Kernel, TensorSpec
-from relay.tree import Steps, run
+from relay.tree import Steps, gather, run
 
+T = TypeVar("T")
 Register = int
-# A value as the caller of a function sees it: a tensor, or tuples of tensors.
+# A register, or nested tuples of registers.
 Value = Register | tuple[Any, ...]
 
 
@@ -69,45 +69,45 @@ Value = Register | tuple[Any, ...]
 
 @frozen
 class ScalarSpec:
-    """`int32`: one number, or truth value, in the register itself."""
+    """`int32`: a number or boolean."""
 
     dtype: str
 
 
 @frozen
 class DataSpec:
-    """`List[int32]`: a value of a data type of the program, by name."""
+    """`List[int32]`: a value of a data type, by name."""
 
     name: str
 
 
 @frozen
 class ClosureSpec:
-    """`fn(int32, float32[3]) -> int32`: a function with what it remembers."""
+    """`fn(int32, float32[3]) -> int32`: a closure."""
 
     arguments: tuple[Any, ...]  # Spec, or tuples of them
-    result: Any  # alike
+    result: Any  # the same
 
     @cached_property
     def params(self) -> tuple[Spec, ...]:
-        """The arguments one by one."""
+        """The flattened arguments."""
         return tuple(flatten(self.arguments))
 
     @cached_property
     def results(self) -> tuple[Spec, ...]:
-        """What it returns, one by one."""
+        """The flattened result."""
         return tuple(flatten(self.result))
 
 
 @frozen
 class ReferenceSpec:
-    """`ref(int32)`: a cell; one that holds a tuple has several places."""
+    """`ref(int32)`: a cell; one that holds a tuple has one place per field."""
 
     held: Any  # Spec, or tuples of them
 
     @cached_property
     def contents(self) -> tuple[Spec, ...]:
-        """What it holds, one by one."""
+        """The flattened content."""
         return tuple(flatten(self.held))
 
 
@@ -116,20 +116,20 @@ Spec = TensorSpec | ScalarSpec | DataSpec | ClosureSpec | ReferenceSpec
 
 @frozen
 class Constructor:
-    """`Cons(int32, List[int32])`; a field that is a tuple is a tuple of its fields here."""
+    """`Cons(int32, List[int32])`"""
 
     name: str
     fields: tuple[Any, ...]  # Spec, or tuples of them
 
     @cached_property
     def places(self) -> tuple[Spec, ...]:
-        """The fields one by one."""
+        """The flattened fields."""
         return tuple(flatten(self.fields))
 
 
 @frozen
 class DataType:
-    """A data type at certain arguments: `List[int32]`. A constructor's tag is its position."""
+    """An instance of a data type: `List[int32]`. A constructor's tag is its position."""
 
     name: str
     constructors: tuple[Constructor, ...]
@@ -138,7 +138,7 @@ class DataType:
         return self.constructors[self.tag(name)]
 
     def tag(self, name: str) -> int:
-        """The number of a constructor."""
+        """The tag of a constructor."""
         for tag, constructor in enumerate(self.constructors):
             if constructor.name == name:
                 return tag
@@ -146,7 +146,7 @@ class DataType:
 
     @cached_property
     def is_list(self) -> bool:
-        """Whether a Python list is a value of it."""
+        """Whether its values are Python lists."""
         if not self._is_made_by("List", {"Cons", "Nil"}):
             return False
         fields = self["Cons"].fields
@@ -154,7 +154,7 @@ class DataType:
 
     @cached_property
     def is_option(self) -> bool:
-        """Whether None is a value of it, and whatever it has a constructor for."""
+        """Whether its values are None and those of `Some`."""
         return self._is_made_by("Option", {"Some", "None"})
 
     def _is_made_by(self, name: str, constructors: set[str]) -> bool:
@@ -165,72 +165,70 @@ class DataType:
 # --- instructions: tensors and scalars ----------------------------------------------------------
 
 
-@frozen
-class LoadConstant:
-    """`%1: T = constant "weight"`: the register is the constant itself; nothing is copied."""
+@dataclass_transform(frozen_default=True)
+def instruction(syntax: str) -> Callable[[type[T]], type[T]]:
+    """A frozen record with its text form (`relay.program.syntax`)."""
 
-    syntax: ClassVar = "<output:new> = constant <constant:constant>"
+    def made(cls: type[T]) -> type[T]:
+        cls.syntax = syntax  # type: ignore[attr-defined]
+        return frozen(cls)
+
+    return made
+
+
+@instruction("<output:new> = constant <constant:constant>")
+class LoadConstant:
+    """`%1: T = constant "weight"`: the constant itself, not a copy."""
+
     output: Register
     constant: str
 
 
-@frozen
+@instruction("<output:new> = <value:literal>")
 class Literal:
-    """`%1: int32 = 5`: a scalar that is part of the program."""
+    """`%1: int32 = 5`"""
 
-    syntax: ClassVar = "<output:new> = <value:literal>"
     output: Register
     value: bool | int | float
 
 
-@frozen
+@instruction("<output:new> = <op:operation> <inputs:listed>")
 class Scalar:
-    """`%3: bool = lt %1, %2`: an operation of `relay.te.expr` on scalars, by its name there; the
-    type of the result is the register's. `cast` and `bitcast` take one, `select` takes three."""
+    """`%3: bool = lt %1, %2`: a scalar operation by name (`relay.program.scalars`)."""
 
-    syntax: ClassVar = "<output:new> = <op:operation> <inputs:listed>"
     output: Register
     op: str
     inputs: tuple[Register, ...]
 
 
-@frozen
+@instruction("<output:new> = alloc<local:local><sizes:sizes><where:where>")
 class AllocTensor:
-    """`%1: T = alloc [%5, %6]`: memory for a tensor; what it holds is not defined. The sizes that
-    are no numbers in the register's type are those of the scalars given, in order.
+    """`%1: T = alloc [%5, %6]`: an uninitialized tensor; `sizes` are those of the dynamic
+    dimensions of its type, in order. A `local` one does not escape: it lies in the stack frame."""
 
-    `alloc local`: nobody sees the tensor once the function goes on elsewhere; its memory is the
-    frame's.
-    """
-
-    syntax: ClassVar = "<output:new> = alloc<local:local><sizes:sizes><where:where>"
     output: Register
     sizes: tuple[Register, ...] = ()
     local: bool = False
     where: str = ""
 
 
-@frozen
+@instruction("<output:new> = view <input:read><sizes:sizes><where:where>")
 class ViewTensor:
-    """`%2: T = view %1 [%5]`: the first elements of another register in the same order, in another
-    shape; sizes as for `alloc`."""
+    """`%2: T = view %1 [%5]`: the first elements of a tensor in another shape; sizes as for
+    `alloc`."""
 
-    syntax: ClassVar = "<output:new> = view <input:read><sizes:sizes><where:where>"
     output: Register
     input: Register
     sizes: tuple[Register, ...] = ()
     where: str = ""
 
 
-@frozen
+@instruction("invoke <kernel:kernel><inputs:reads> -> <outputs:outputs><sizes:sizes><where:where>")
 class InvokeKernel:
-    """`invoke @k(%0, %1) -> (%2, %3: int32) [%5] where "…"`: the outputs, tensors allocated before,
-    are overwritten; an output that is a scalar is written by this. `sizes` are the kernel's, in its
-    order. Of a kernel that may end the run, `where` is the place in the source."""
+    """`invoke @k(%0, %1) -> (%2, %3: int32) [%5] where "…"`: calls a kernel. It overwrites output
+    tensors that were allocated before, and defines output scalars. `sizes` are in the order of the
+    kernel's; `where` is the source location of a kernel that may fail."""
 
-    syntax: ClassVar = (
-        "invoke <kernel:kernel><inputs:reads> -> <outputs:outputs><sizes:sizes><where:where>"
-    )
     kernel: str
     inputs: tuple[Register, ...]
     outputs: tuple[Register, ...]
@@ -238,32 +236,29 @@ class InvokeKernel:
     where: str = ""
 
 
-@frozen
+@instruction("<output:new> = size <tensor:read>[<axis:natural>]")
 class ReadSize:
-    """`%5: int64 = size %1[0]`: how long a tensor is along an axis."""
+    """`%5: int64 = size %1[0]`: the extent of an axis."""
 
-    syntax: ClassVar = "<output:new> = size <tensor:read>[<axis:natural>]"
     output: Register
     tensor: Register
     axis: int
 
 
-@frozen
+@instruction("<output:new> = element <tensor:read>[<index:natural>]")
 class ReadElement:
-    """`%5: int64 = element %1[0]`: an element of a tensor, by its place in memory order."""
+    """`%5: int64 = element %1[0]`: an element of a tensor, by its row-major offset."""
 
-    syntax: ClassVar = "<output:new> = element <tensor:read>[<index:natural>]"
     output: Register
     tensor: Register
     index: int
 
 
-@frozen
+@instruction("<output:new> = compute <op:name> <left:read>, <right:read><where:where>")
 class ComputeSize:
-    """`%5: int64 = compute mul %3, %4 where "…"`: the sum (`add`) or the product (`mul`) of two
-    int64; where it is none itself, the run ends (`relay.extents`)."""
+    """`%5: int64 = compute mul %3, %4 where "…"`: the sum (`add`) or product (`mul`) of two int64;
+    overflow ends the run (`relay.extents`)."""
 
-    syntax: ClassVar = "<output:new> = compute <op:name> <left:read>, <right:read><where:where>"
     output: Register
     op: str
     left: Register
@@ -271,18 +266,13 @@ class ComputeSize:
     where: str = ""
 
 
-@frozen
+@instruction("require <left:read> = <right:read> <message:string><shown:texts><where:where>")
 class RequireEqual:
-    """`require %5 = %6 "…" where "…"`: two int64 must be equal, or the run ends with this message,
-    `where` being the place in the source.
+    """`require %5 = %6 "…" where "…"`: the run ends with this message unless two int64 are equal.
 
-    `expected` and `found` say more, `{}` (`{:g}` for a float64) in them being the value of the
-    register in `shown`, found first; without any these are the two numbers. An empty text is not
-    shown."""
+    In the texts `expected` and `found`, `{}` (`{:g}` for a float64) stands for a register of
+    `shown`: (found, expected), by default the two that are compared. An empty text is not shown."""
 
-    syntax: ClassVar = (
-        "require <left:read> = <right:read> <message:string><shown:texts><where:where>"
-    )
     left: Register
     right: Register
     message: str
@@ -293,7 +283,7 @@ class RequireEqual:
 
     @property
     def details(self) -> tuple[Register, Register]:
-        """Where the values are that the texts show: what was found, and what was expected."""
+        """The registers that the texts show: (found, expected)."""
         found, expected = self.shown or (self.left, self.right)
         return found, expected
 
@@ -301,166 +291,147 @@ class RequireEqual:
 # --- instructions: data, functions, cells -------------------------------------------------------
 
 
-@frozen
+@instruction("<output:new> = data <constructor:name><fields:gives>")
 class MakeData:
     """`%3: List[int32] = data Cons(%1, %2)`."""
 
-    syntax: ClassVar = "<output:new> = data <constructor:name><fields:gives>"
     output: Register
     constructor: str
     fields: tuple[Register, ...]
 
 
-@frozen
+@instruction("<output:new> = field <data:read> <constructor:name>.<index:natural>")
 class GetField:
-    """`%3: int32 = field %1 Cons.0`: the data is known to be of that constructor; fields are
-    counted one by one."""
+    """`%3: int32 = field %1 Cons.0`: a flattened field of data of a known constructor."""
 
-    syntax: ClassVar = "<output:new> = field <data:read> <constructor:name>.<index:natural>"
     output: Register
     data: Register
     constructor: str
     index: int
 
 
-@frozen
+@instruction("<output:new> = closure <function:function><captured:gives>")
 class MakeClosure:
-    """`%3: fn(int32) -> int32 = closure @f(%1, %2)`: the first parameters of `@f` are remembered;
-    the others are those of the closure."""
+    """`%3: fn(int32) -> int32 = closure @f(%1, %2)`: captures the first parameters of `@f`."""
 
-    syntax: ClassVar = "<output:new> = closure <function:function><captured:gives>"
     output: Register
     function: str
     captured: tuple[Register, ...]
 
 
-@frozen
+@instruction("<output:new> = reference <contents:gives>")
 class MakeReference:
     """`%3: ref(int32) = reference (%1)`."""
 
-    syntax: ClassVar = "<output:new> = reference <contents:gives>"
     output: Register
     contents: tuple[Register, ...]
 
 
-@frozen
+@instruction("<outputs:news> = read <reference:read>")
 class ReadReference:
-    """`(%4: int32) = read %3`: what the cell holds now."""
+    """`(%4: int32) = read %3`: the current content of a cell."""
 
-    syntax: ClassVar = "<outputs:news> = read <reference:read>"
     outputs: tuple[Register, ...]
     reference: Register
 
 
-@frozen
+@instruction("write <reference:read> <contents:gives>")
 class WriteReference:
     """`write %3 (%1)`."""
 
-    syntax: ClassVar = "write <reference:read> <contents:gives>"
     reference: Register
     contents: tuple[Register, ...]
 
 
-@frozen
+@instruction("<outputs:news> = call <function:function><args:gives>")
 class CallFunction:
     """`(%4: int32, %5: bool) = call @f(%1, %2)`."""
 
-    syntax: ClassVar = "<outputs:news> = call <function:function><args:gives>"
     outputs: tuple[Register, ...]
     function: str
     args: tuple[Register, ...]
 
 
-@frozen
+@instruction("<outputs:news> = call <closure:give><args:gives>")
 class CallClosure:
     """`(%4: int32) = call %3(%1, %2)`."""
 
-    syntax: ClassVar = "<outputs:news> = call <closure:give><args:gives>"
     outputs: tuple[Register, ...]
     closure: Register
     args: tuple[Register, ...]
 
 
-@frozen
+@instruction("retain <register:read>")
 class Retain:
-    """`retain %1`: one more holds what is in the register. See `relay.program.ownership`."""
+    """`retain %1`: increments the reference count (`relay.program.ownership`)."""
 
-    syntax: ClassVar = "retain <register:read>"
     register: Register
 
 
-@frozen
+@instruction("release <register:give>")
 class Release:
-    """`release %1`: one less holds it; the last one frees it."""
+    """`release %1`: decrements the reference count; at 0 the object is freed."""
 
-    syntax: ClassVar = "release <register:give>"
     register: Register
 
 
 # --- instructions that end a block --------------------------------------------------------------
 
 
-@frozen
+@instruction("return <value:value>")
 class Return:
-    """`return (%1, %2)`: ends the function; the values belong to the caller."""
+    """`return (%1, %2)`: the caller owns the values."""
 
-    syntax: ClassVar = "return <value:value>"
     value: Value
 
 
-@frozen
+@instruction("jump <block:block><args:arguments>")
 class Jump:
-    """`jump 3(%1, %2)`: go on in another block, with values for its parameters."""
+    """`jump 3(%1, %2)`: to a block, with values for its parameters."""
 
-    syntax: ClassVar = "jump <block:block><args:arguments>"
     block: int
     args: tuple[Register, ...] = ()
 
 
-@frozen
+@instruction("branch <condition:read> ? <true:block> : <false:block>")
 class Branch:
-    """`branch %1 ? 2 : 3`: go on in one of two blocks, without parameters."""
+    """`branch %1 ? 2 : 3`: to one of two blocks without parameters."""
 
-    syntax: ClassVar = "branch <condition:read> ? <true:block> : <false:block>"
     condition: Register
     true: int
     false: int
 
 
-@frozen
+@instruction("switch <data:read> { <cases:cases> }")
 class Switch:
-    """`switch %1 { Cons: 1, Nil: 2, else: 3 }`: go on by the constructor of data, in blocks without
-    parameters. Every constructor is listed, or there is an `otherwise`."""
+    """`switch %1 { Cons: 1, Nil: 2, else: 3 }`: by constructor, to blocks without parameters. All
+    constructors are listed, or there is an `otherwise`."""
 
-    syntax: ClassVar = "switch <data:read> { <cases:cases> }"
     data: Register
     cases: tuple[tuple[str, int], ...]
     otherwise: int | None = None
 
 
-@frozen
+@instruction("tail call <function:function><args:gives>")
 class TailCall:
-    """`tail call @f(%1)`: what that returns is returned; this activation ends before."""
+    """`tail call @f(%1)`: returns the result of a call, which reuses the stack frame."""
 
-    syntax: ClassVar = "tail call <function:function><args:gives>"
     function: str
     args: tuple[Register, ...]
 
 
-@frozen
+@instruction("tail call <closure:give><args:gives>")
 class TailCallClosure:
     """`tail call %3(%1)`."""
 
-    syntax: ClassVar = "tail call <closure:give><args:gives>"
     closure: Register
     args: tuple[Register, ...]
 
 
-@frozen
+@instruction("fail <message:string><where:where>")
 class Fail:
-    """`fail "…" where "…"`: the run ends with this message (no clause fits)."""
+    """`fail "…" where "…"`: ends the run with this message."""
 
-    syntax: ClassVar = "fail <message:string><where:where>"
     message: str
     where: str = ""
 
@@ -489,13 +460,13 @@ Instruction = (
     | Release
     | Terminator
 )
-# What is left of them where tensors of known sizes are computed one after the other.
+# The instructions of straight-line code over tensors of known sizes.
 StraightLine = LoadConstant | AllocTensor | ViewTensor | InvokeKernel | Return
 
 
 @frozen
 class Block:
-    """Instructions, of which the last is a terminator."""
+    """A basic block: instructions, the last of which is a terminator."""
 
     instructions: tuple[Instruction, ...]
     params: tuple[Register, ...] = ()
@@ -512,7 +483,7 @@ class Block:
 
 @frozen
 class Parameter:
-    """What a function is called with; the fields of a tuple are registers of their own."""
+    """A parameter: a register, or nested tuples of registers."""
 
     name: str
     value: Value
@@ -520,40 +491,33 @@ class Parameter:
 
 @frozen
 class Function:
-    """Registers are counted from 0; those of the parameters come first. The first block is where
-    it begins."""
+    """The registers of the parameters come first; execution starts at the first block."""
 
     name: str
     params: tuple[Parameter, ...]
     registers: tuple[Spec, ...]
     blocks: tuple[Block, ...]
-    results: Any = ()  # the types of what it returns: Spec, or tuples of them
-    where: str = ""  # in the source, for errors
-    result_names: tuple[str, ...] = ()  # what the model calls its results; () when it does not
+    results: Any = ()  # the result type: Spec, or tuples of them
+    where: str = ""  # the source location, for errors
+    result_names: tuple[str, ...] = ()  # of the model; () if it has none
 
     @property
     def straight_line(self) -> tuple[StraightLine, ...]:
-        """The instructions of a function without branches, over tensors of known sizes."""
+        """The instructions of straight-line code; an error for other functions."""
         if not self.is_straight_line:
             raise RelayError(f"function `@{self.name}` is not straight-line code over tensors")
         return tuple(one for one in self.blocks[0] if isinstance(one, StraightLine))
 
     @cached_property
     def is_straight_line(self) -> bool:
-        """Whether it only computes tensors of known sizes, one after the other."""
-        known = all(
-            isinstance(one, TensorSpec) and all(type(size) is int for size in one.shape)
-            for one in self.registers
-        )
-        return (
-            known
-            and len(self.blocks) == 1
-            and all(isinstance(one, StraightLine) for one in self.blocks[0])
-        )
+        """Whether it is one block over tensors of known sizes."""
+        if len(self.blocks) != 1 or not all(map(is_static, self.registers)):
+            return False
+        return all(isinstance(one, StraightLine) for one in self.blocks[0])
 
     @property
     def instructions(self) -> Iterator[Instruction]:
-        """Those of all blocks."""
+        """The instructions of all blocks."""
         return (instruction for block in self.blocks for instruction in block)
 
     @property
@@ -562,14 +526,13 @@ class Function:
         return list(range(sum(len(flatten(param.value)) for param in self.params)))
 
     def result_name(self, place: int) -> str:
-        """What the model calls one of its results."""
-        if place < len(self.result_names):
-            return self.result_names[place]
-        return f"output_{place}"
+        """The name of a result."""
+        named = place < len(self.result_names)
+        return self.result_names[place] if named else f"output_{place}"
 
     @property
     def result(self) -> Value:
-        """What straight-line code returns."""
+        """The result of straight-line code."""
         last = self.straight_line[-1]
         assert isinstance(last, Return)
         return last.value
@@ -577,21 +540,21 @@ class Function:
 
 @frozen
 class Constant:
-    """A tensor that stays the same from call to call."""
+    """A tensor that calls do not change."""
 
     name: str
     spec: TensorSpec
-    prepared: int | None = None  # the result of `prepare` it is; None when it comes from outside
+    prepared: int | None = None  # which result of `prepare` it is; None: a given constant
 
     @property
     def is_given(self) -> bool:
-        """Whether it comes from outside: a weight, or a constant of the model."""
+        """Whether it is a weight or a constant of the model, not computed by `prepare`."""
         return self.prepared is None
 
 
 @frozen
 class Program:
-    """Kernels by name, constants by name, and the functions that use them."""
+    """Kernels, constants, functions and data types, each by name."""
 
     kernels: tuple[Kernel, ...]
     constants: tuple[Constant, ...]
@@ -629,8 +592,13 @@ MAIN = "main"
 PREPARE = "prepare"
 
 
+def is_static(spec: Spec) -> bool:
+    """Whether it is a tensor of known sizes."""
+    return isinstance(spec, TensorSpec) and all(type(size) is int for size in spec.shape)
+
+
 def nbytes(spec: Spec) -> int:
-    """How much memory a tensor takes; its sizes must be numbers."""
+    """The size of a tensor of known sizes, in bytes."""
     assert isinstance(spec, TensorSpec)
     sizes = [size for size in spec.shape if isinstance(size, int)]
     if len(sizes) != len(spec.shape):
@@ -670,7 +638,7 @@ def spec_text(spec: Any) -> str:
 
 
 def _listed(parts: Sequence[Any]) -> list[Any]:
-    """The parts with commas between, last first: ready to be put on a stack."""
+    """The parts with commas between them, in reverse order, for a stack."""
     listed: list[Any] = []
     for part in reversed(parts):
         listed += [part, ", "]
@@ -684,7 +652,7 @@ def _size_text(size: int | str) -> str:
 
 
 def name_text(name: str) -> str:
-    """The name of a data type or a constructor; in quotes where it could be taken for another."""
+    """The name of a data type or constructor, quoted where it would be ambiguous."""
     plain = (
         _PLAIN_NAME.fullmatch(name) is not None
         and name.partition("[")[0] not in _RESERVED
@@ -709,7 +677,7 @@ def string_text(value: str) -> str:
     return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
-# --- tuples, which registers do not hold --------------------------------------------------------
+# --- nested tuples ------------------------------------------------------------------------------
 
 
 def flatten(value: Any) -> list[Any]:
@@ -732,9 +700,6 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     def build(part: Any) -> Steps[Any]:
         if not isinstance(part, tuple):
             return next(following)
-        fields = []
-        for field in part:
-            fields.append((yield build(field)))
-        return tuple(fields)
+        return tuple((yield gather(map(build, part))))
 
     return run(build(structure))

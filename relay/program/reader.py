@@ -1,7 +1,7 @@
-"""Programs from text: the other way round from `relay.program.printer`.
+"""Parsing of programs, the inverse of `relay.program.printer`.
 
-What is checked here is what the text itself shows: that it is complete, that names are known, that
-every register is written once. Whether the types fit is for `relay.program.verify` to say.
+Checks that names are defined and that every register is written once; types are checked by
+`relay.program.verify`.
 """
 
 from __future__ import annotations
@@ -14,31 +14,13 @@ from typing import Any, Final
 from relay import dtypes
 from relay.errors import ParseError, SourceName, Span, did_you_mean
 from relay.lower.kernel import Kernel, TensorSpec
+from relay.program import program as isa
 from relay.program.printer import NOTES, VERSION
-from relay.program.program import (
-    Block,
-    ClosureSpec,
-    Constant,
-    Constructor,
-    DataSpec,
-    DataType,
-    Function,
-    Instruction,
-    Parameter,
-    Program,
-    ReferenceSpec,
-    Register,
-    ScalarSpec,
-    Spec,
-    Terminator,
-    Value,
-)
 from relay.program.scalars import OPERATIONS
 from relay.program.syntax import Form, forms
-from relay.tree import Steps, run
+from relay.tree import Steps, gather, run
 
-# Types are one token as far as that is possible, `float32[2, 3]` and `List[int32]`: they are many.
-# Where brackets nest, in `List[float32[?]]`, the name is put together when it is read.
+# For speed a type like `float32[2, 3]` or `List[int32]` is one token, unless its brackets nest.
 _TOKEN: Final = re.compile(
     r"""\s*(?P<at>)(?:
     (?P<string>"(?:[^"\\\n]|\\.)*")
@@ -55,35 +37,35 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _SIZE: Final = re.compile(r'\s*(?P<size>[^,"]*|"(?:[^"\\]|\\.)*")\s*(?:,|\Z)')
-_LAST_NUMBER: Final = 2**63  # nothing in a program is larger, except literals
-_LAST_LITERAL: Final = 2**64
+_NUMBERS: Final = 2**63  # numbers are below, except literals
+_LITERALS: Final = 2**64
 
 
-def parse(text: str, name: str = "program") -> Program:
-    """The program that `to_text` wrote; ParseError when it is none."""
+def parse(text: str, name: str = "program") -> isa.Program:
+    """The program with this text; ParseError if there is none."""
     return _Reader(text, name).program()
 
 
 class _Reader:
-    """Takes tokens from left to right; every method reads what it is called after."""
+    """A recursive-descent parser: every method parses what it is named after."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self.source = SourceName(name, text)
-        # all at once: a program has more tokens than anything else
+        # tokenized at once, for speed
         self.tokens = [
             (found.lastgroup or "end", found[found.lastgroup or "end"], found.start("at"))
             for found in _TOKEN.finditer(text)
         ]
-        self.specs: dict[str, Spec] = {}  # of types that are one token
-        self.data: dict[str, int] = {}  # data types that are mentioned -> at which token
-        self.called: dict[str, int] = {}  # functions that are
+        self.specs: dict[str, isa.Spec] = {}  # types that are one token
+        self.data: dict[str, int] = {}  # referenced data type -> its first token
+        self.called: dict[str, int] = {}  # called function -> its first token
         self.kernels: dict[str, Kernel] = {}
-        self.constants: dict[str, Constant] = {}
-        # of the function that is read
-        self.registers: dict[Register, Spec] = {}
-        self.used: dict[Register, int] = {}  # at which token first
-        self.reached: dict[int, int] = {}  # blocks that are mentioned -> at which token
+        self.constants: dict[str, isa.Constant] = {}
+        # of the current function
+        self.registers: dict[isa.Register, isa.Spec] = {}
+        self.used: dict[isa.Register, int] = {}  # register that is read -> its first token
+        self.reached: dict[int, int] = {}  # referenced block -> its first token
         self.position = -1
         self.kind = self.token = ""
         self.start = 0
@@ -92,7 +74,7 @@ class _Reader:
     # --- tokens
 
     def advance(self) -> str:
-        """Go to the next token; the one left behind."""
+        """Go to the next token; return the current one."""
         left = self.token
         self.position += 1
         self.kind, self.token, self.start = self.tokens[self.position]
@@ -128,11 +110,11 @@ class _Reader:
         return ParseError.of(message, span, found=found, hint=hint)
 
     def error_at(self, position: int, message: str, hint: str | None = None) -> ParseError:
-        """An error at a token that was read before."""
+        """An error at an earlier token."""
         self.go_to(position)
         return self.error(message, hint)
 
-    def number(self, limit: int = _LAST_NUMBER) -> int:
+    def number(self, limit: int = _NUMBERS) -> int:
         if self.kind == "number" and (len(self.token) > 21 or abs(int(self.token)) >= limit):
             raise self.error("this number is too large")
         return int(self.take("number"))
@@ -146,7 +128,7 @@ class _Reader:
         if self.kind == "float":
             return float(self.advance())
         if self.kind == "number":
-            return self.number(_LAST_LITERAL)
+            return self.number(_LITERALS)
         return self.advance() == "true"
 
     def string(self) -> str:
@@ -172,7 +154,7 @@ class _Reader:
         return name
 
     def name(self) -> str:
-        """The name of a data type or a constructor."""
+        """The name of a data type or constructor."""
         if self.kind == "string":
             return self.string()
         if self.kind == "type":
@@ -194,7 +176,7 @@ class _Reader:
         raise self.error("this bracket is not closed")
 
     def separated(self, last: str, mark: str = ",") -> Iterator[None]:
-        """Go through a list that ends in `last`; commas are read here, its items by the caller."""
+        """Iterate over a list that ends in `last`; the caller parses its items."""
         while not self.accept(last):
             yield
             if self.token != last:
@@ -203,16 +185,16 @@ class _Reader:
     def where(self) -> str:
         return self.string() if self.accept("where") else ""
 
-    # --- the parts of a program
+    # --- declarations
 
-    def program(self) -> Program:
+    def program(self) -> isa.Program:
         for word in ("relay", "program"):
             self.expect(word)
         if self.token != str(VERSION):
             raise self.error(f"this program is of another version, not of version {VERSION}")
         self.advance()
-        types: dict[str, DataType] = {}
-        functions: dict[str, Function] = {}
+        types: dict[str, isa.DataType] = {}
+        functions: dict[str, isa.Function] = {}
         while self.kind != "end":
             if self.accept("data"):
                 self.add(types, self.data_type())
@@ -233,7 +215,7 @@ class _Reader:
                     raise self.error_at(
                         position, f"the program has no {what} `{name}`", did_you_mean(name, known)
                     )
-        return Program(
+        return isa.Program(
             tuple(self.kernels.values()),
             tuple(self.constants.values()),
             tuple(functions.values()),
@@ -245,16 +227,16 @@ class _Reader:
             raise self.error(f"`{entry.name}` is defined twice before this")
         table[entry.name] = entry
 
-    def data_type(self) -> DataType:
+    def data_type(self) -> isa.DataType:
         name = self.name()
         self.expect("{")
-        return DataType(name, tuple(self.constructor() for _ in self.separated("}", ";")))
+        return isa.DataType(name, tuple(self.constructor() for _ in self.separated("}", ";")))
 
-    def constructor(self) -> Constructor:
+    def constructor(self) -> isa.Constructor:
         name = self.name()
         if not self.accept("("):
-            return Constructor(name, ())
-        return Constructor(name, tuple(run(self.types()) for _ in self.separated(")")))
+            return isa.Constructor(name, ())
+        return isa.Constructor(name, tuple(run(self.types()) for _ in self.separated(")")))
 
     def declared_kernel(self) -> Kernel:
         name = self.symbol()
@@ -272,7 +254,7 @@ class _Reader:
         return Kernel(name, inputs, outputs, "", **notes)
 
     def note(self, default: Any) -> Any:
-        """A value of the same kind as `default`."""
+        """A value of the type of `default`."""
         if isinstance(default, bool):
             return bool(self.number())
         if isinstance(default, int):
@@ -287,15 +269,15 @@ class _Reader:
         self.expect("(")
         return tuple(self.number() for _ in self.separated(")"))
 
-    def declared_constant(self) -> Constant:
+    def declared_constant(self) -> isa.Constant:
         name = self.string()
         self.expect(":")
         spec = self.tensor()
         if not self.accept("="):
-            return Constant(name, spec)
+            return isa.Constant(name, spec)
         self.expect("prepare")
         self.expect(".")
-        return Constant(name, spec, self.natural())
+        return isa.Constant(name, spec, self.natural())
 
     # --- types
 
@@ -303,10 +285,7 @@ class _Reader:
         """A type, or tuples of types."""
         if not self.accept("("):
             return self.spec()
-        fields = []
-        for _ in self.separated(")"):
-            fields.append((yield self.types()))
-        return tuple(fields)
+        return tuple((yield gather(self.types() for _ in self.separated(")"))))
 
     def tensor(self) -> TensorSpec:
         if self.kind != "type":
@@ -317,34 +296,32 @@ class _Reader:
             raise self.error_at(start, "this is no element type")
         return spec
 
-    def spec(self) -> Steps[Spec]:
+    def spec(self) -> Steps[isa.Spec]:
         """`float32[2, 3]`, `int32`, `List[int32]`, `fn(int32) -> bool`, `ref(int32)`"""
         if self.kind == "type" and (known := self.specs.get(self.token)) is not None:
             self.advance()
             return known
         if self.kind == "word" and self.accept("fn"):
             self.expect("(")
-            arguments = []
-            for _ in self.separated(")"):
-                arguments.append((yield self.types()))
+            arguments = yield gather(self.types() for _ in self.separated(")"))
             self.expect("->")
-            return ClosureSpec(tuple(arguments), (yield self.types()))
+            return isa.ClosureSpec(tuple(arguments), (yield self.types()))
         if self.kind == "word" and self.accept("ref"):
             self.expect("(")
             held = yield self.types()
             self.expect(")")
-            return ReferenceSpec(held)
+            return isa.ReferenceSpec(held)
         if self.kind == "word" and dtypes.is_dtype(self.token):
-            return ScalarSpec(self.advance())
+            return isa.ScalarSpec(self.advance())
         if self.kind not in ("word", "type", "string"):
             raise self.error("expected a type")
         position, text, kind = self.position, self.token, self.kind
-        made: Spec
+        made: isa.Spec
         if kind == "type" and dtypes.is_dtype(text.partition("[")[0]):
             made = self.sized(text)
             self.advance()
         else:
-            made = DataSpec(self.name())
+            made = isa.DataSpec(self.name())
             self.data.setdefault(made.name, position)
         if kind == "type":
             self.specs[text] = made
@@ -370,7 +347,7 @@ class _Reader:
 
     # --- functions
 
-    def declared_function(self) -> Function:
+    def declared_function(self) -> isa.Function:
         self.registers, self.used, self.reached = {}, {}, {}
         name = self.symbol()
         self.expect("(")
@@ -384,7 +361,7 @@ class _Reader:
         self.expect("{")
         while self.accept("unused"):
             self.new()
-        blocks: list[Block] = []
+        blocks: list[isa.Block] = []
         while not self.accept("}"):
             blocks.append(self.next_block(len(blocks)))
         if not blocks:
@@ -392,9 +369,11 @@ class _Reader:
         for block, position in self.reached.items():
             if block >= len(blocks):
                 raise self.error_at(position, f"the function has no block {block}")
-        return Function(name, params, self.all_registers(), tuple(blocks), results, where, names)
+        return isa.Function(
+            name, params, self.all_registers(), tuple(blocks), results, where, names
+        )
 
-    def all_registers(self) -> tuple[Spec, ...]:
+    def all_registers(self) -> tuple[isa.Spec, ...]:
         for register, position in self.used.items():
             if register not in self.registers:
                 raise self.error_at(position, f"nothing writes register `%{register}`")
@@ -406,22 +385,19 @@ class _Reader:
                 )
         return tuple(self.registers[register] for register in range(len(self.registers)))
 
-    def parameter(self) -> Parameter:
+    def parameter(self) -> isa.Parameter:
         name = self.string()
         self.expect("=")
-        return Parameter(name, run(self.nested(self.new)))
+        return isa.Parameter(name, run(self.nested(self.new)))
 
     # --- registers
 
-    def nested(self, leaf: Callable[[], Register]) -> Steps[Value]:
+    def nested(self, leaf: Callable[[], isa.Register]) -> Steps[isa.Value]:
         if not self.accept("("):
             return leaf()
-        fields = []
-        for _ in self.separated(")"):
-            fields.append((yield self.nested(leaf)))
-        return tuple(fields)
+        return tuple((yield gather(self.nested(leaf) for _ in self.separated(")"))))
 
-    def new(self) -> Register:
+    def new(self) -> isa.Register:
         """`%1: float32[4]`"""
         position = self.position
         register = self.register()
@@ -431,33 +407,33 @@ class _Reader:
         self.registers[register] = run(self.spec())
         return register
 
-    def read(self) -> Register:
+    def read(self) -> isa.Register:
         position = self.position
         register = self.register()
         self.used.setdefault(register, position)
         return register
 
-    def register(self) -> Register:
+    def register(self) -> isa.Register:
         if self.kind != "register":
             raise self.error("expected a register")
         if len(self.token) > 10:
             raise self.error("the number of this register is too large")
         return int(self.advance()[1:])
 
-    def reads(self, first: str = "(", last: str = ")") -> tuple[Register, ...]:
+    def reads(self, first: str = "(", last: str = ")") -> tuple[isa.Register, ...]:
         self.expect(first)
         return tuple(self.read() for _ in self.separated(last))
 
     give, gives = read, reads
 
-    def news(self) -> tuple[Register, ...]:
+    def news(self) -> tuple[isa.Register, ...]:
         self.expect("(")
         return tuple(self.new() for _ in self.separated(")"))
 
     # --- blocks
 
-    def next_block(self, number: int) -> Block:
-        params: tuple[Register, ...] = ()
+    def next_block(self, number: int) -> isa.Block:
+        params: tuple[isa.Register, ...] = ()
         if number or self.token == "block":
             self.expect("block")
             if self.token != str(number):
@@ -465,14 +441,14 @@ class _Reader:
             self.advance()
             params = self.news() if self.token == "(" else ()
             self.expect(":")
-        instructions: list[Instruction] = []
-        while not instructions or not isinstance(instructions[-1], Terminator):
+        instructions: list[isa.Instruction] = []
+        while not instructions or not isinstance(instructions[-1], isa.Terminator):
             instructions.append(self.instruction())
-        return Block(tuple(instructions), params)
+        return isa.Block(tuple(instructions), params)
 
     # --- instructions
 
-    def instruction(self) -> Instruction:
+    def instruction(self) -> isa.Instruction:
         output = ""
         values: dict[str, Any] = {}
         if self.kind == "register" or self.token == "(":
@@ -489,11 +465,11 @@ class _Reader:
                 values.update(getattr(self, part.kind)())
             else:
                 values[part.name] = getattr(self, part.kind)()
-        made: Instruction = form.instruction(**values)
+        made: isa.Instruction = form.instruction(**values)
         return made
 
     def form(self, output: str) -> Form:
-        """The form of the instruction that follows the registers it writes."""
+        """The form of the instruction after its outputs."""
         word = self.token
         found = forms().get(f"{output} {word}", ()) if self.kind == "word" else ()
         if not found and output == "new":
@@ -514,27 +490,26 @@ class _Reader:
         by_name = self.tokens[self.position + (word == "tail")][0] == "symbol"
         return next(form for form in found if form.calls_by_name is by_name)
 
-    # --- fields of instructions: a method for every kind (`syntax.py`)
+    # --- fields of instructions: a method per kind (`relay.program.syntax`)
 
-    def sizes(self) -> tuple[Register, ...]:
+    def sizes(self) -> tuple[isa.Register, ...]:
         if self.token != "[" or self.kind != "mark":
             return ()
         return self.reads("[", "]")
 
-    def listed(self) -> tuple[Register, ...]:
+    def listed(self) -> tuple[isa.Register, ...]:
         found = [self.read()]
         while self.accept(","):
             found.append(self.read())
         return tuple(found)
 
-    def arguments(self) -> tuple[Register, ...]:
+    def arguments(self) -> tuple[isa.Register, ...]:
         return self.reads() if self.token == "(" else ()
 
-    def value(self) -> Value:
+    def value(self) -> isa.Value:
         return run(self.nested(self.read))
 
-    def outputs(self) -> tuple[Register, ...]:
-        """Tensors that were allocated before, and scalars that are written here."""
+    def outputs(self) -> tuple[isa.Register, ...]:
         self.expect("(")
         last = len(self.tokens) - 1
         return tuple(
@@ -555,7 +530,7 @@ class _Reader:
         return self.known(self.symbol, self.kernels, "kernel `{}`")
 
     def known(self, read: Callable[[], str], table: Mapping[str, Any], what: str) -> str:
-        """A name that was declared before."""
+        """The name of something declared before."""
         position = self.position
         if (name := read()) not in table:
             message, hint = f"the program has no {what.format(name)}", did_you_mean(name, table)
@@ -575,7 +550,7 @@ class _Reader:
         return block
 
     def texts(self) -> dict[str, Any]:
-        """What a check shows, if that is more than the two numbers it compares."""
+        """The texts of a check, if they are not the default."""
         if not self.accept("expected"):
             return {}
         expected = self.string()
@@ -604,5 +579,5 @@ class _Reader:
 
 
 def _words(output: str) -> list[str]:
-    """The words that instructions with such outputs begin with."""
+    """The keywords of the instructions with such outputs."""
     return [form.word for key, (form, *_) in forms().items() if key.startswith(f"{output} ")]

@@ -1,14 +1,11 @@
-"""The operations a program has on scalars, by name. They mean what they do in `relay.te.expr`.
+"""Scalar operations of programs by name, with the semantics of `relay.te.expr`.
 
-add sub mul div floordiv mod truncdiv truncmod min max and or xor shl shr
-                      of two scalars of one type, which is the result's
-eq ne lt le gt ge     of two scalars of one type; bool
-neg not abs           of one, the same type
-exp floor pow fma …   functions of mathematics; isnan and its like give bool
-cast, bitcast         of one; the result has another type
-select                a bool, and two scalars of the result's type
-
-The names of operators are listed here once more: a program is loaded without `relay.te`.
+BINARY                two scalars of the type of the result
+COMPARE               two scalars of one type; the result is bool
+UNARY                 one scalar of the type of the result
+exp floor pow fma …   mathematical functions (`relay.scalar_functions`); predicates give bool
+cast, bitcast         one scalar of another type
+select                a bool, and two scalars of the type of the result
 """
 
 from __future__ import annotations
@@ -17,16 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from relay import dtypes
-from relay.scalar_functions import FUNCTIONS, PREDICATES
+from relay.scalar_functions import BINARY, COMPARE, FUNCTIONS, PREDICATES, UNARY
 
-BINARY: Final = (
-    *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod", "min", "max"),
-    *("and", "or", "xor", "shl", "shr"),
-)
-COMPARE: Final = ("eq", "ne", "lt", "le", "gt", "ge")
-UNARY: Final = ("neg", "not", "abs")
-
-# Name -> how many operands it takes.
+# Name -> number of operands.
 OPERATIONS: Final[Mapping[str, int]] = {
     **dict.fromkeys((*BINARY, *COMPARE), 2),
     **dict.fromkeys(UNARY, 1),
@@ -35,17 +25,14 @@ OPERATIONS: Final[Mapping[str, int]] = {
     "bitcast": 1,
     "select": 3,
 }
-SIZE_OPERATIONS: Final = ("add", "mul")  # which also say where the result does not fit
+SIZE_OPERATIONS: Final = ("add", "mul")  # with overflow checks
 OF_FLOATS: Final = frozenset({"div", *(n for n, f in FUNCTIONS.items() if f.kind == "float")})
 _BITS: Final = tuple(name for name, function in FUNCTIONS.items() if function.kind == "bits")
 OF_INTEGERS: Final = frozenset({*_BITS, "and", "or", "xor", "shl", "shr", "not"})
 
 
 def result_type(op: str, operands: Sequence[str], wanted: str) -> str | None:
-    """The type of the result, given those of the operands; None where they do not fit.
-
-    `wanted` is the type the result is to have: that of a conversion is free.
-    """
+    """The result type, None if the operands do not fit; a conversion gives `wanted`."""
     if OPERATIONS.get(op) != len(operands):
         return None
     first = operands[0]

@@ -33,17 +33,7 @@ from relay.ir.types import (
     substitute,
 )
 from relay.lower.kernel import TensorSpec
-from relay.program.program import (
-    ClosureSpec,
-    Constructor,
-    DataSpec,
-    DataType,
-    ReferenceSpec,
-    ScalarSpec,
-    Spec,
-    flatten,
-    spec_text,
-)
+from relay.program import program as isa
 from relay.tree import Steps
 
 UNKNOWN = "?"
@@ -56,7 +46,7 @@ class Specs:
 
     module: IRModule
     found: dict[Type, Any] = field(default_factory=dict)
-    types: dict[str, DataType] = field(default_factory=dict)
+    types: dict[str, isa.DataType] = field(default_factory=dict)
     pending: list[tuple[str, TypeData, Type]] = field(default_factory=list)
 
     def __call__(self, ty: Type) -> Any:
@@ -65,18 +55,18 @@ class Specs:
             self.found[ty] = tree.run(self._spec(ty, inside=False))
         return self.found[ty]
 
-    def flat(self, ty: Type) -> list[Spec]:
+    def flat(self, ty: Type) -> list[isa.Spec]:
         """One by one."""
-        return flatten(self(ty))
+        return isa.flatten(self(ty))
 
-    def data_types(self) -> tuple[DataType, ...]:
+    def data_types(self) -> tuple[isa.DataType, ...]:
         """The data types of all specs so far, and those these hold."""
         while self.pending:
             name, definition, ty = self.pending.pop()
-            self.types[name] = DataType(
+            self.types[name] = isa.DataType(
                 name,
                 tuple(
-                    Constructor(
+                    isa.Constructor(
                         constructor.name_hint,
                         tuple(
                             tree.run(self._spec(part, inside=True))
@@ -91,7 +81,7 @@ class Specs:
     def _spec(self, ty: Type, *, inside: bool) -> Steps[Any]:
         match ty:
             case TensorType(shape=()):
-                return ScalarSpec(ty.dtype)
+                return isa.ScalarSpec(ty.dtype)
             case TensorType():
                 require_axes(ty)
                 return TensorSpec(tuple(_size(d, inside=inside) for d in ty.shape), ty.dtype)
@@ -105,9 +95,9 @@ class Specs:
                 for part in ty.arg_types:
                     params.append((yield self._spec(part, inside=True)))
                 result = yield self._spec(ty.ret_type, inside=True)
-                return ClosureSpec(tuple(params), result)
+                return isa.ClosureSpec(tuple(params), result)
             case RefType():
-                return ReferenceSpec((yield self._spec(ty.value, inside=True)))
+                return isa.ReferenceSpec((yield self._spec(ty.value, inside=True)))
             case TypeCall() | GlobalTypeVar():
                 args = []
                 for part in ty.args if isinstance(ty, TypeCall) else ():
@@ -115,7 +105,7 @@ class Specs:
                 return self._data(ty, args)
         raise LowerError.of(f"a value of type {ty} cannot be in a compiled program")
 
-    def _data(self, ty: Type, args: list[Any]) -> DataSpec:
+    def _data(self, ty: Type, args: list[Any]) -> isa.DataSpec:
         definition = definition_of(ty, self.module)
         if definition.extern:
             raise LowerError.of(
@@ -124,11 +114,11 @@ class Specs:
             )
         name = definition.header.name_hint
         if args:
-            name += f"[{', '.join(map(spec_text, args))}]"
+            name += f"[{', '.join(map(isa.spec_text, args))}]"
         if name not in self.types:
-            self.types[name] = DataType(name, ())  # known, and described later
+            self.types[name] = isa.DataType(name, ())  # known, and described later
             self.pending.append((name, definition, ty))
-        return DataSpec(name)
+        return isa.DataSpec(name)
 
 
 def require_axes(ty: TensorType, span: AnySpan | None = None) -> None:

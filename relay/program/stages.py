@@ -18,15 +18,8 @@ from relay.ir import expr
 from relay.lower.kernel import Kernel, Lowered, Operand, Param, Result, TensorSpec
 from relay.nd import NDArray, Weight
 from relay.op.tensor.index_checks import check_indices
+from relay.program import program as isa
 from relay.program.builder import At, Builder
-from relay.program.program import (
-    PREPARE,
-    Constant,
-    Function,
-    Register,
-    Spec,
-    nbytes,
-)
 from relay.program.slice import prune
 
 if TYPE_CHECKING:
@@ -52,23 +45,23 @@ class Stages:
     """The kernels and constants of a program in the making."""
 
     lowering: Lowering
-    prepare: Builder = field(default_factory=lambda: Builder(PREPARE))
+    prepare: Builder = field(default_factory=lambda: Builder(isa.PREPARE))
     kernels: dict[str, Kernel] = field(default_factory=dict)
-    constants: dict[str, Constant] = field(default_factory=dict)
+    constants: dict[str, isa.Constant] = field(default_factory=dict)
     values: dict[str, NDArray] = field(default_factory=dict)
     given: dict[int, At] = field(default_factory=dict)  # id of an array -> its constant
-    prepared: list[Register] = field(default_factory=list)  # the results of prepare
-    published: dict[Register, str] = field(default_factory=dict)  # of prepare -> its constant
-    done: dict[tuple[Any, ...], tuple[Register, ...]] = field(default_factory=dict)
+    prepared: list[isa.Register] = field(default_factory=list)  # the results of prepare
+    published: dict[isa.Register, str] = field(default_factory=dict)  # of prepare -> its constant
+    done: dict[tuple[Any, ...], tuple[isa.Register, ...]] = field(default_factory=dict)
 
-    def prepare_function(self) -> Function:
+    def prepare_function(self) -> isa.Function:
         return prune(self.prepare.returning((), tuple(self.prepared)))
 
     # --- constants
 
     def declare(self, name: str, spec: TensorSpec) -> At:
         """A constant that comes from outside."""
-        self.constants[name] = Constant(name, spec)
+        self.constants[name] = isa.Constant(name, spec)
         return At(self.prepare, self.prepare.load(name, spec))
 
     def constant(self, data: NDArray) -> At:
@@ -88,7 +81,7 @@ class Stages:
             number += 1
         return name
 
-    def register(self, value: At, function: Builder) -> Register:
+    def register(self, value: At, function: Builder) -> isa.Register:
         """The register of `function` for a value of either stage."""
         if value.stage is function:
             return value.register
@@ -100,7 +93,7 @@ class Stages:
             return function.view(self.register(At(self.prepare, root), function), spec)
         return function.load(self.publish(register), spec)
 
-    def seen(self, value: At, spec: TensorSpec, function: Builder) -> Register:
+    def seen(self, value: At, spec: TensorSpec, function: Builder) -> isa.Register:
         """The register of `function` for a value in the shape in which a kernel reads it."""
         register = self.register(value, function)
         made = function.registers[register]
@@ -109,7 +102,7 @@ class Stages:
             return function.view(register, spec)
         return register
 
-    def publish(self, register: Register) -> str:
+    def publish(self, register: isa.Register) -> str:
         """The name of the constant that a register of `prepare` is."""
         if (known := self.prepare.loaded.get(register)) is not None:
             return known
@@ -117,7 +110,7 @@ class Stages:
             spec = self.prepare.registers[register]
             assert isinstance(spec, TensorSpec)
             name = self.unused_name("packed")
-            self.constants[name] = Constant(name, spec, len(self.prepared))
+            self.constants[name] = isa.Constant(name, spec, len(self.prepared))
             self.prepared.append(register)
             self.published[register] = name
         return self.published[register]
@@ -128,10 +121,10 @@ class Stages:
         self,
         lowered: Lowered,
         args: Sequence[At],
-        results: Sequence[Spec],
+        results: Sequence[isa.Spec],
         stage: Builder,
-        sizes: Mapping[str, Register] | None = None,
-        extents: Sequence[Sequence[Register]] | None = None,
+        sizes: Mapping[str, isa.Register] | None = None,
+        extents: Sequence[Sequence[isa.Register]] | None = None,
         where: str = "",
     ) -> list[At]:
         """Append the steps of a primitive function; what they result in.
@@ -151,8 +144,8 @@ class Stages:
                 outputs = self.prepare_step(kernel, [value.register for value in inputs], where)
                 made = [At(self.prepare, register) for register in outputs]
             else:
-                specs: list[Spec] = list(kernel.outputs)
-                allocated: list[Sequence[Register]] = [()] * len(specs)
+                specs: list[isa.Spec] = list(kernel.outputs)
+                allocated: list[Sequence[isa.Register]] = [()] * len(specs)
                 for position, place in enumerate(step.outputs):
                     if isinstance(place, Result):
                         specs[position] = results[place.index]
@@ -168,8 +161,8 @@ class Stages:
         return [places[Result(i)] for i in range(len(results))]
 
     def prepare_step(
-        self, kernel: Kernel, inputs: Sequence[Register], where: str
-    ) -> tuple[Register, ...]:
+        self, kernel: Kernel, inputs: Sequence[isa.Register], where: str
+    ) -> tuple[isa.Register, ...]:
         """One weight used in several places is prepared once."""
         key = (kernel.name, *inputs)
         if key not in self.done:
@@ -190,5 +183,5 @@ class Stages:
 
 def is_worth_storing(kernel: Kernel) -> bool:
     """Whether to store what a kernel computes from constants."""
-    made, read = (sum(map(nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
+    made, read = (sum(map(isa.nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
     return precompute.is_worth_storing(made, read)

@@ -1,19 +1,19 @@
-"""How instructions are written, and what they do with registers: read from their `syntax`.
+"""The syntax of instructions: their text form, and how they use registers.
 
-    syntax = "<output:new> = view <input:read><sizes:sizes><where:where>"
+    @instruction("<output:new> = view <input:read><sizes:sizes><where:where>")
 
-`<field:kind>` is a field of the record; everything else is written as it stands. The kinds:
+`<field:kind>` is a field of the record; everything else is literal text. The kinds:
 
-    new, news             registers that it writes, with their types
-    read, reads, listed   registers that it borrows: it looks at values that stay with them
+    new, news             registers it writes, with their types
+    read, reads, listed   registers it borrows (`relay.program.uses`)
     sizes                 the same, for dynamic dimensions: ` [%1, %2]`, or nothing
-    give, gives           registers that it consumes: one hold on the value is handed over
+    give, gives           registers it consumes: ownership is transferred
     arguments             the same, or nothing
     value                 the same, in nested tuples
-    outputs               registers of a kernel's outputs: tensors it borrows, scalars it writes
-    texts, cases          those of `RequireEqual` and `Switch`, which fill several fields
+    outputs               the outputs of a kernel: tensors are borrowed, scalars written
+    texts, cases          of `RequireEqual` and `Switch`, which fill several fields
 
-The others are no registers: names, strings, numbers, blocks.
+The others are names, strings, numbers and blocks.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _TOKEN: Final = re.compile(r"->|\w+|[^\s\w]")
 BORROWED: Final = frozenset({"read", "reads", "listed", "sizes", "outputs", "texts"})
 CONSUMED: Final = frozenset({"give", "gives", "arguments", "value"})
 WRITTEN: Final = frozenset({"new", "news"})
-ONE: Final = ("new", "read", "give")  # of the kinds above, those of one register
+ONE: Final = ("new", "read", "give")  # kinds of a single register
 
 
 class Field(NamedTuple):
-    """A field of an instruction, and how it is written."""
+    """A field of an instruction, and its kind."""
 
     name: str
     kind: str
@@ -43,14 +43,14 @@ class Field(NamedTuple):
 
 @cache
 def pieces(instruction: type) -> tuple[Field | str, ...]:
-    """The syntax of a class of instructions."""
+    """The fields and literal text of an instruction."""
     found = _PIECE.finditer(instruction.syntax)  # type: ignore[attr-defined]
     return tuple(one["text"] or Field(one["field"], one["kind"]) for one in found)
 
 
 class Form(NamedTuple):
-    """How an instruction is read: the outputs before `=` if it has some, a word that tells it from
-    others if it has one, then tokens and fields."""
+    """How an instruction is parsed: outputs and `=` if it has any, a keyword if it has one, then
+    tokens and fields."""
 
     instruction: type
     output: Field | None
@@ -59,13 +59,13 @@ class Form(NamedTuple):
 
     @property
     def calls_by_name(self) -> bool:
-        """Whether a function comes next, by its name."""
+        """Whether it calls a function by name."""
         return any(isinstance(one, Field) and one.kind == "function" for one in self.rest)
 
 
 @cache
 def forms() -> Mapping[str, tuple[Form, ...]]:
-    """The forms of all instructions, by the kind of their outputs (or "") and their first word."""
+    """The forms of all instructions, by the kind of their outputs (or "") and their keyword."""
     made: dict[str, tuple[Form, ...]] = {}
     for instruction in get_args(Instruction):
         parts: list[Any] = []
@@ -73,7 +73,7 @@ def forms() -> Mapping[str, tuple[Form, ...]]:
             parts += [piece] if isinstance(piece, Field) else _TOKEN.findall(piece)
         output = parts.pop(0) if isinstance(parts[0], Field) else None
         if output is not None:
-            parts.pop(0)  # the mark `=`
+            parts.pop(0)  # the `=`
         word = parts.pop(0) if isinstance(parts[0], str) else ""
         form = Form(instruction, output, word, tuple(parts))
         key = f"{output.kind if output else ''} {word}"

@@ -14,11 +14,10 @@
       return %1
     }
 
-Everything of a program is in its text except the code of the kernels, which lies in object files
-under the same names: `parse(to_text(program))` is the program without it. How an instruction is
-written is said where it is described, in `relay.program.program`; spaces and line ends mean
-nothing. A register has its type where it is written, and its number is its place in the list of
-the function's registers: any order will do. Names that are not plain words are in quotes.
+The text has everything but the code of kernels, which is in object files under the same names:
+`parse(to_text(program))` is the program without it. Instructions are described in
+`relay.program.program`; whitespace is insignificant. A register has its type where it is written;
+its number is its index in the registers of the function. Names that are not identifiers are quoted.
 """
 
 from relay.program.printer import VERSION as VERSION

@@ -1,8 +1,7 @@
-"""What an instruction does with registers: reads them, takes them over, writes them.
+"""How instructions use registers, for reference counting (`relay.program.ownership`).
 
-To borrow is to look at a value that stays with its register. To consume is to hand over one hold on
-it: to a callee, to a new object, to the caller. `relay.program.ownership` says who has to let go of
-what; this is the table it works by.
+An instruction borrows a register when it only reads it, and consumes it when it transfers
+ownership of the value: to a callee, a new object or the caller.
 """
 
 from __future__ import annotations
@@ -14,37 +13,25 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from relay.lower.kernel import TensorSpec
-from relay.program.program import (
-    AllocTensor,
-    Branch,
-    Function,
-    Instruction,
-    InvokeKernel,
-    Jump,
-    Register,
-    Spec,
-    Switch,
-    ViewTensor,
-    flatten,
-)
+from relay.program import program as isa
 from relay.program.syntax import BORROWED, CONSUMED, ONE, WRITTEN, Field, pieces
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Registers by what happens to them; one that is named twice is in there twice."""
+    """The registers that an instruction uses, by use, with repetitions."""
 
-    borrowed: tuple[Register, ...] = ()
-    consumed: tuple[Register, ...] = ()
-    written: tuple[Register, ...] = ()
+    borrowed: tuple[isa.Register, ...] = ()
+    consumed: tuple[isa.Register, ...] = ()
+    written: tuple[isa.Register, ...] = ()
 
 
-def uses(instruction: Instruction, registers: Sequence[Spec]) -> Uses:
-    """What `instruction` does; `registers` are the types of its function's."""
+def uses(instruction: isa.Instruction, registers: Sequence[isa.Spec]) -> Uses:
+    """The uses of an instruction; `registers` are the types of its function's registers."""
     kind: Any = type(instruction)
     roles = _roles(kind)
     written = roles.written(instruction)
-    if not isinstance(instruction, InvokeKernel):
+    if not isinstance(instruction, isa.InvokeKernel):
         return Uses(roles.borrowed(instruction), roles.consumed(instruction), written)
     tensors = [r for r in instruction.outputs if isinstance(registers[r], TensorSpec)]
     scalars = tuple(r for r in instruction.outputs if r not in tensors)
@@ -52,11 +39,11 @@ def uses(instruction: Instruction, registers: Sequence[Spec]) -> Uses:
 
 
 class _Roles(NamedTuple):
-    """How to get the registers of an instruction, by what happens to them."""
+    """Getters of the registers of an instruction, by use."""
 
-    borrowed: Callable[[Any], tuple[Register, ...]]
-    consumed: Callable[[Any], tuple[Register, ...]]
-    written: Callable[[Any], tuple[Register, ...]]
+    borrowed: Callable[[Any], tuple[isa.Register, ...]]
+    consumed: Callable[[Any], tuple[isa.Register, ...]]
+    written: Callable[[Any], tuple[isa.Register, ...]]
 
 
 @cache
@@ -72,17 +59,17 @@ def _getter(fields: Sequence[Field], kinds: frozenset[str]) -> Callable[[Any], A
     get = attrgetter(*(field.name for field in chosen))
     if len(chosen) == 1 and chosen[0].kind not in (*ONE, "value"):
         return get
-    return lambda instruction: tuple(flatten(get(instruction)))
+    return lambda instruction: tuple(isa.flatten(get(instruction)))
 
 
-def successors(instruction: Instruction) -> tuple[int, ...]:
-    """The blocks a terminator may go on in, each once, in the order it names them."""
+def successors(instruction: isa.Instruction) -> tuple[int, ...]:
+    """The distinct successor blocks of a terminator, in order."""
     match instruction:
-        case Jump():
+        case isa.Jump():
             return (instruction.block,)
-        case Branch():
+        case isa.Branch():
             return tuple(dict.fromkeys((instruction.true, instruction.false)))
-        case Switch():
+        case isa.Switch():
             blocks = [block for _, block in instruction.cases]
             if instruction.otherwise is not None:
                 blocks.append(instruction.otherwise)
@@ -91,8 +78,8 @@ def successors(instruction: Instruction) -> tuple[int, ...]:
             return ()
 
 
-def predecessors(function: Function) -> list[list[int]]:
-    """For every block those that may lead to it."""
+def predecessors(function: isa.Function) -> list[list[int]]:
+    """The predecessors of every block."""
     found: list[list[int]] = [[] for _ in function.blocks]
     for number, block in enumerate(function.blocks):
         for after in successors(block.instructions[-1]):
@@ -100,8 +87,8 @@ def predecessors(function: Function) -> list[list[int]]:
     return found
 
 
-def reverse_postorder(function: Function) -> list[int]:
-    """The blocks that can be reached, what dominates a block before it."""
+def reverse_postorder(function: isa.Function) -> list[int]:
+    """The reachable blocks in reverse postorder: dominators come first."""
     order: list[int] = []
     seen = {0}
     pending = [(0, iter(successors(function.blocks[0].instructions[-1])))]
@@ -119,30 +106,29 @@ def reverse_postorder(function: Function) -> list[int]:
     return order[::-1]
 
 
-# --- tensors that are no objects ----------------------------------------------------------------
+# --- escape analysis ----------------------------------------------------------------------------
 
 
-def local_tensors(function: Function) -> dict[Register, Register]:
-    """The tensors that nobody outside an activation ever sees, each with whose memory it is.
+def local_tensors(function: isa.Function) -> dict[isa.Register, isa.Register]:
+    """The tensors that do not escape the function, each with the register that owns its memory.
 
-    Those are tensors of known sizes and views that only kernels and questions about sizes and
-    elements use; what is taken over by anybody must be an object. A view of another tensor that is
-    such an object stands for it: as long as it is used, so is that one.
+    These are tensors of known sizes that no instruction consumes, and views that none does: the
+    owner of a view of an object is that object, which is alive as long as the view is used.
 
         %1 = alloc; %2 = view %1; invoke @k(%2) -> (%3)     ->     {%1: %1, %2: %1}
     """
-    found: dict[Register, Register] = {}
-    views: dict[Register, Register] = {}
-    consumed: set[Register] = set()
+    found: dict[isa.Register, isa.Register] = {}
+    views: dict[isa.Register, isa.Register] = {}
+    consumed: set[isa.Register] = set()
     for instruction in function.instructions:
         match instruction:
-            case AllocTensor(output) if is_static(function.registers[output]):
+            case isa.AllocTensor(output) if isa.is_static(function.registers[output]):
                 found[output] = output
-            case ViewTensor(output, source):
+            case isa.ViewTensor(output, source):
                 views[output] = source
         consumed.update(uses(instruction, function.registers).consumed)
     escaping = [register for register in (*found, *views) if register in consumed]
-    while escaping:  # the memory of a view that is an object is that of an object
+    while escaping:  # what an escaping view views escapes too
         register = escaping.pop()
         found.pop(register, None)
         if register in views:
@@ -156,8 +142,3 @@ def local_tensors(function: Function) -> dict[Register, Register]:
         for view in passed:
             found[view] = owner
     return found
-
-
-def is_static(spec: Spec) -> bool:
-    """Whether it is a tensor whose sizes are all numbers."""
-    return isinstance(spec, TensorSpec) and all(type(size) is int for size in spec.shape)

@@ -42,48 +42,19 @@ from relay.nd import NDArray
 from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
 from relay.op.tensor.require import REQUIRE, RequireAttrs
+from relay.program import program as isa
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock, place_of
 from relay.program.dynamic import emit_dynamic
 from relay.program.lower import KILL, require_own
 from relay.program.matching import Part, Row, lower_match
 from relay.program.primitives import is_annotation, is_dynamic, primitive_of, types_of
-from relay.program.program import (
-    MAIN,
-    Branch,
-    CallClosure,
-    CallFunction,
-    ClosureSpec,
-    Function,
-    GetField,
-    Jump,
-    Literal,
-    LoadConstant,
-    MakeClosure,
-    MakeData,
-    MakeReference,
-    Parameter,
-    Program,
-    ReadElement,
-    ReadReference,
-    ReadSize,
-    Register,
-    RequireEqual,
-    Return,
-    ScalarSpec,
-    Spec,
-    TailCall,
-    TailCallClosure,
-    WriteReference,
-    flatten,
-    unflatten,
-)
 from relay.program.specs import Specs, structure
 from relay.program.stages import Lowering, Stages
 from relay.tree import Steps
 
 
-def lower_program(module: IRModule, lowering: Lowering) -> tuple[Program, dict[str, NDArray]]:
+def lower_program(module: IRModule, lowering: Lowering) -> tuple[isa.Program, dict[str, NDArray]]:
     """The program of a typed module, and the values of the constants written in it, but for those
     that are weights."""
     return Whole(module, Stages(lowering)).program()
@@ -103,19 +74,19 @@ class Whole:
 
     module: IRModule
     stages: Stages
-    functions: dict[str, Function | None] = field(default_factory=dict)
+    functions: dict[str, isa.Function | None] = field(default_factory=dict)
     wanted: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.specs = Specs(self.module)
         self.function_values = function_values(self.module)
 
-    def program(self) -> tuple[Program, dict[str, NDArray]]:
-        main = self.module[MAIN]
+    def program(self) -> tuple[isa.Program, dict[str, NDArray]]:
+        main = self.module[isa.MAIN]
         for param in main.params:
             _require_data(param.checked_type, f"parameter `%{param.name_hint}`", param.span)
         _require_data(main.body.checked_type, "the result", main.span)
-        self.want(MAIN)
+        self.want(isa.MAIN)
         while self.wanted:
             name = self.wanted.pop()
             self.functions[name] = Body(self, name, *parts_of(self.module[name])).lower()
@@ -125,12 +96,12 @@ class Whole:
             one.constant
             for function in functions
             for one in function.instructions
-            if isinstance(one, LoadConstant)
+            if isinstance(one, isa.LoadConstant)
         }
         constants = tuple(one for one in self.stages.constants.values() if one.name in loaded)
         values = {name: data for name, data in self.stages.values.items() if name in loaded}
         kernels = tuple(self.stages.kernels.values())
-        return Program(kernels, constants, functions, self.specs.data_types()), values
+        return isa.Program(kernels, constants, functions, self.specs.data_types()), values
 
     def want(self, name: str) -> str:
         """A function that is part of the program, by name."""
@@ -143,7 +114,7 @@ class Whole:
 
 def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
     """What Python and a program hand each other is data."""
-    if any(isinstance(leaf, FuncType) for leaf in flatten(structure(ty))):
+    if any(isinstance(leaf, FuncType) for leaf in isa.flatten(structure(ty))):
         raise LowerError.of(
             f"{what} of `@main` is a function: native code takes and gives data",
             span,
@@ -182,19 +153,19 @@ class Body:
     captured: tuple[Var, ...]
     function: expr.Function
     values: dict[Var, Any] = field(default_factory=dict)
-    sizes: dict[dims.Symbol, Register] = field(default_factory=dict)
+    sizes: dict[dims.Symbol, isa.Register] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.builder = Builder(self.name)
         self.specs = self.whole.specs
         self.stages = self.whole.stages
 
-    def lower(self) -> Function:
+    def lower(self) -> isa.Function:
         params = []
         for param in (*self.captured, *self.function.params):
             specs = self.specs(param.checked_type)
-            registers = list(map(self.builder.new, flatten(specs)))
-            params.append(Parameter(param.name_hint, unflatten(specs, registers)))
+            registers = list(map(self.builder.new, isa.flatten(specs)))
+            params.append(isa.Parameter(param.name_hint, isa.unflatten(specs, registers)))
             self.values[param] = self.held(param.checked_type, registers)
         self.look_at_sizes()
         if self.name in self.whole.function_values:
@@ -213,18 +184,18 @@ class Body:
         assert isinstance(ty, FuncType)
         return ty.ret_type
 
-    def held(self, ty: Type, registers: Sequence[Register]) -> Any:
+    def held(self, ty: Type, registers: Sequence[isa.Register]) -> Any:
         """Registers as the value of a type: in tuples like its."""
-        return unflatten(self.specs(ty), [At(self.builder, register) for register in registers])
+        return isa.unflatten(self.specs(ty), [At(self.builder, register) for register in registers])
 
     # --- sizes
 
     def look_at_sizes(self) -> None:
         """The dimensions that the types of parameters name, and whether they agree."""
-        later: list[tuple[Var, Register, int, dims.Dim]] = []
+        later: list[tuple[Var, isa.Register, int, dims.Dim]] = []
         for param in (*self.captured, *self.function.params):
-            tensors = flatten(structure(param.checked_type))
-            held = flatten(self.values[param])
+            tensors = isa.flatten(structure(param.checked_type))
+            held = isa.flatten(self.values[param])
             for ty, value in zip(tensors, held, strict=True):
                 for axis, dim in enumerate(ty.shape) if isinstance(ty, TensorType) else ():
                     if isinstance(dim, int | dims.Any):
@@ -243,27 +214,27 @@ class Body:
                     param.span,
                 )
 
-    def size(self, tensor: Register, axis: int) -> Register:
-        register = self.builder.new(ScalarSpec(scalar_code.SIZE))
-        self.builder.add(ReadSize(register, tensor, axis))
+    def size(self, tensor: isa.Register, axis: int) -> isa.Register:
+        register = self.builder.new(isa.ScalarSpec(scalar_code.SIZE))
+        self.builder.add(isa.ReadSize(register, tensor, axis))
         return register
 
-    def dim(self, dim: dims.Dim, span: AnySpan | None) -> Register:
+    def dim(self, dim: dims.Dim, span: AnySpan | None) -> isa.Register:
         return scalar_code.emit_dim(self.builder, dim, self.sizes, place_of(span))
 
     def require(
-        self, found: Register, expected: Register, message: str, span: AnySpan | None
+        self, found: isa.Register, expected: isa.Register, message: str, span: AnySpan | None
     ) -> None:
-        self.builder.add(RequireEqual(found, expected, message, place_of(span)))
+        self.builder.add(isa.RequireEqual(found, expected, message, place_of(span)))
 
     def fitted(
         self, value: Any, known: Type | None, wanted: Type, span: AnySpan | None, what: str
     ) -> Any:
         """`value`, of type `known`, as one of type `wanted`: sizes that only the latter says are
         compared. Without `known` nothing is known of sizes. `what` it is, for the error."""
-        held = flatten(value)
-        before = flatten(structure(known)) if known is not None else [None] * len(held)
-        for one, source, target in zip(held, before, flatten(structure(wanted)), strict=True):
+        held = isa.flatten(value)
+        before = isa.flatten(structure(known)) if known is not None else [None] * len(held)
+        for one, source, target in zip(held, before, isa.flatten(structure(wanted)), strict=True):
             if isinstance(target, TensorType) and isinstance(one, At):
                 self.compare_sizes(one, source, target, span, what)
         return value
@@ -282,11 +253,11 @@ class Body:
 
     # --- values in registers
 
-    def registers(self, *values: Any) -> tuple[Register, ...]:
+    def registers(self, *values: Any) -> tuple[isa.Register, ...]:
         """The registers of values; functions become closures, constants are loaded."""
-        return tuple(map(self.register, flatten(values)))
+        return tuple(map(self.register, isa.flatten(values)))
 
-    def register(self, value: At | Known) -> Register:
+    def register(self, value: At | Known) -> isa.Register:
         if isinstance(value, Known):
             return self.closure(value)
         if value.stage is self.builder:
@@ -295,27 +266,27 @@ class Body:
         assert isinstance(spec, TensorSpec)
         return self.stages.register(value, self.builder) if spec.shape else self.scalar(value, spec)
 
-    def scalar(self, value: At, spec: TensorSpec) -> Register:
+    def scalar(self, value: At, spec: TensorSpec) -> isa.Register:
         """A constant of rank 0."""
-        register = self.builder.new(ScalarSpec(spec.dtype))
+        register = self.builder.new(isa.ScalarSpec(spec.dtype))
         name = self.stages.prepare.loaded.get(value.register)
         if name in self.stages.values:
             number = self.stages.values[name].array.item()
-            self.builder.add(Literal(register, number))
+            self.builder.add(isa.Literal(register, number))
         else:
             constant = self.stages.register(value, self.builder)
-            self.builder.add(ReadElement(register, constant, 0))
+            self.builder.add(isa.ReadElement(register, constant, 0))
         return register
 
-    def closure(self, value: Known) -> Register:
+    def closure(self, value: Known) -> isa.Register:
         _, function = parts_of(self.whole.module[value.function])
         ty = function.checked_type
         assert isinstance(ty, FuncType)
         spec = self.specs(FuncType(ty.arg_types, ty.ret_type))
-        assert isinstance(spec, ClosureSpec)
+        assert isinstance(spec, isa.ClosureSpec)
         given = self.registers(*value.captured)
         register = self.builder.new(spec)
-        self.builder.add(MakeClosure(register, self.whole.want(value.function), given))
+        self.builder.add(isa.MakeClosure(register, self.whole.want(value.function), given))
         return register
 
     # --- where a block ends
@@ -339,8 +310,8 @@ class Body:
             case _:
                 value = yield self.operation(last)
                 value = self.fitted(value, last.checked_type, result, last.span, "the result")
-                returned = unflatten(value, self.registers(value))
-                self.builder.end(Return(returned))
+                returned = isa.unflatten(value, self.registers(value))
+                self.builder.end(isa.Return(returned))
 
     def bindings(self, root: Expr, *, tail: bool = False) -> Steps[Expr]:
         """Bind what the lets of a block bind; what it is about. For `let %r = e; %r` at the end
@@ -372,16 +343,16 @@ class Body:
         args = self.arguments(call)
         if isinstance(callee, Known):
             name = self.whole.want(callee.function)
-            self.builder.end(TailCall(name, (*self.registers(*callee.captured), *args)))
+            self.builder.end(isa.TailCall(name, (*self.registers(*callee.captured), *args)))
         else:
-            self.builder.end(TailCallClosure(self.register(callee), args))
+            self.builder.end(isa.TailCallClosure(self.register(callee), args))
 
     # --- branches
 
     def branch(self, root: expr.If) -> tuple[OpenBlock, OpenBlock]:
         (condition,) = self.registers(self.atom(root.cond))
         blocks = self.builder.open(), self.builder.open()
-        self.builder.end(Branch(condition, *(block.number for block in blocks)))
+        self.builder.end(isa.Branch(condition, *(block.number for block in blocks)))
         return blocks
 
     def clauses(self, root: expr.Match) -> list[tuple[expr.Clause, OpenBlock]]:
@@ -409,16 +380,16 @@ class Body:
                 )
                 for v in order
             ]
-            self.builder.end(Jump(block.number, self.registers(*values)))
+            self.builder.end(isa.Jump(block.number, self.registers(*values)))
 
         field = partial(self.field, span=root.span)
         lower_match(self.builder, root, data, self.whole.module, field, reached)
         return [(root.clauses[index], block) for index, (_, block) in sorted(blocks.items())]
 
-    def grouped(self, types: Sequence[Type], registers: Sequence[Register]) -> list[Any]:
+    def grouped(self, types: Sequence[Type], registers: Sequence[isa.Register]) -> list[Any]:
         """Registers as one value for each type."""
         shape = tuple(self.specs(ty) for ty in types)
-        return list(unflatten(shape, [At(self.builder, register) for register in registers]))
+        return list(isa.unflatten(shape, [At(self.builder, register) for register in registers]))
 
     def field(
         self,
@@ -434,7 +405,7 @@ class Body:
         made = []
         for place, spec in enumerate(self.specs.flat(types[index])):
             register = self.builder.new(spec)
-            self.builder.add(GetField(register, data.register, constructor, before + place))
+            self.builder.add(isa.GetField(register, data.register, constructor, before + place))
             made.append(register)
         what = f"field {index} of `{constructor}`"
         return self.fitted(self.held(types[index], made), None, types[index], span, what)
@@ -448,7 +419,7 @@ class Body:
             last = yield self.bindings(part)
             value = yield self.operation(last)
             value = self.fitted(value, last.checked_type, root.checked_type, last.span, "a branch")
-            self.builder.end(Jump(join.number, self.registers(value)))
+            self.builder.end(isa.Jump(join.number, self.registers(value)))
         self.builder.enter(join)
         return self.held(root.checked_type, params)
 
@@ -491,19 +462,21 @@ class Body:
                 spec = self.specs(root.checked_type)
                 contents = self.registers(self.atom(root.value))
                 register = self.builder.new(spec)
-                self.builder.add(MakeReference(register, contents))
+                self.builder.add(isa.MakeReference(register, contents))
                 return At(self.builder, register)
             case expr.RefRead():
                 return self.read_reference(root)
             case expr.RefWrite():
                 reference = self.register(self.atom(root.ref))
-                self.builder.add(WriteReference(reference, self.registers(self.atom(root.value))))
+                self.builder.add(
+                    isa.WriteReference(reference, self.registers(self.atom(root.value)))
+                )
                 return ()
         return self.atom(root)
 
     def read_reference(self, root: expr.RefRead) -> Any:
         outputs = [self.builder.new(spec) for spec in self.specs.flat(root.checked_type)]
-        self.builder.add(ReadReference(tuple(outputs), self.register(self.atom(root.ref))))
+        self.builder.add(isa.ReadReference(tuple(outputs), self.register(self.atom(root.ref))))
         held = self.held(root.checked_type, outputs)
         return self.fitted(held, None, root.checked_type, root.span, "what the reference holds")
 
@@ -532,9 +505,9 @@ class Body:
         if isinstance(callee, Known):
             name = self.whole.want(callee.function)
             given = (*self.registers(*callee.captured), *args)
-            self.builder.add(CallFunction(outputs, name, given))
+            self.builder.add(isa.CallFunction(outputs, name, given))
             return self.held(call.checked_type, outputs)
-        self.builder.add(CallClosure(outputs, self.register(callee), args))
+        self.builder.add(isa.CallClosure(outputs, self.register(callee), args))
         held = self.held(call.checked_type, outputs)
         return self.fitted(held, None, call.checked_type, call.span, "what the function gives")
 
@@ -547,10 +520,10 @@ class Body:
         holds = scalar_code.operation(self.builder, "cast", (condition,), scalar_code.SIZE)
         yes = scalar_code.literal(self.builder, 1, scalar_code.SIZE)
         texts = (known.expected, known.shown, (found, bound))
-        self.builder.add(RequireEqual(holds, yes, known.message, place_of(call.span), *texts))
+        self.builder.add(isa.RequireEqual(holds, yes, known.message, place_of(call.span), *texts))
         return data
 
-    def arguments(self, call: Call) -> tuple[Register, ...]:
+    def arguments(self, call: Call) -> tuple[isa.Register, ...]:
         """The arguments, with the sizes that the function's parameters have."""
         ty = call.op.checked_type
         assert isinstance(ty, FuncType)
@@ -569,7 +542,7 @@ class Body:
     def construct(self, call: Call, constructor: expr.Constructor) -> At:
         register = self.builder.new(self.specs(call.checked_type))
         fields = self.registers(*(self.atom(arg) for arg in call.args))
-        self.builder.add(MakeData(register, constructor.name_hint, fields))
+        self.builder.add(isa.MakeData(register, constructor.name_hint, fields))
         return At(self.builder, register)
 
     # --- primitive functions
@@ -580,7 +553,7 @@ class Body:
         return self.primitive(call, function, [self.atom(arg) for arg in call.args])
 
     def primitive(self, call: Call, function: expr.Function, args: Sequence[Any]) -> Any:
-        given = flatten(tuple(args))
+        given = isa.flatten(tuple(args))
         if not all(isinstance(one, At) for one in given):
             raise LowerError.of("a kernel over functions", call.span)
         specs = self.specs.flat(call.checked_type)
@@ -597,10 +570,10 @@ class Body:
             return At(value.stage, value.stage.view(value.register, spec))
         lowered = self.stages.lower(function, given)
         results = self.stages.steps(lowered, given, specs, self.builder, where=place_of(call.span))
-        return unflatten(self.specs(call.checked_type), results)
+        return isa.unflatten(self.specs(call.checked_type), results)
 
     def dynamic(
-        self, call: Call, function: expr.Function, given: Sequence[At], specs: Sequence[Spec]
+        self, call: Call, function: expr.Function, given: Sequence[At], specs: Sequence[isa.Spec]
     ) -> Any:
         """A call of a primitive function with dynamic dimensions."""
         results = emit_dynamic(
@@ -613,7 +586,7 @@ class Body:
             only_shapes=only_reshapes(function) and not self.has_scalars(function, any),
             places=[place_of(one.span) for one in calls_of(function)],
         )
-        value = unflatten(self.specs(call.checked_type), results)
+        value = isa.unflatten(self.specs(call.checked_type), results)
         return self.fitted(value, None, call.checked_type, call.span, "a result")
 
     def has_scalars(
@@ -621,4 +594,4 @@ class Body:
     ) -> bool:
         """Whether all parameters and results are scalars, or any."""
         specs = [spec for ty in types_of(function) for spec in self.specs.flat(ty)]
-        return quantifier(isinstance(spec, ScalarSpec) for spec in specs)
+        return quantifier(isinstance(spec, isa.ScalarSpec) for spec in specs)

@@ -18,18 +18,7 @@ import numpy as np
 from relay import dtypes
 from relay.errors import RelayError
 from relay.scalar_functions import FUNCTIONS
-from relay.te.expr import (
-    Binary,
-    Bitcast,
-    Call,
-    Cast,
-    Compare,
-    Const,
-    Expr,
-    Unary,
-    Var,
-    width,
-)
+from relay.te import expr as te
 
 Array = Any  # an array, or a NumPy scalar
 
@@ -61,31 +50,31 @@ def wrap(value: Array, dtype: str) -> Array:
     if dtype == "bool":
         return (value & value.dtype.type(1)).astype(bool)
     value = value.astype(carrier(dtype))
-    if (bits := width(dtype)) >= 8:
+    if (bits := te.width(dtype)) >= 8:
         return value
     if dtype in dtypes.SIGNED:
         return (value << np.int8(8 - bits)) >> np.int8(8 - bits)
     return value & np.uint8((1 << bits) - 1)
 
 
-def apply(expr: Expr, operands: list[Array]) -> Array:
+def apply(expr: te.Expr, operands: list[Array]) -> Array:
     """The value of a node, from the values of its operands."""
     match expr:
-        case Const():
+        case te.Const():
             return np.asarray(expr.value).astype(carrier(expr.dtype))
-        case Binary():
+        case te.Binary():
             return binary(expr.op, operands[0], operands[1], expr.dtype)
-        case Compare():
+        case te.Compare():
             return COMPARE[expr.op](operands[0], operands[1])
-        case Unary():
+        case te.Unary():
             return unary(expr.op, operands[0], expr.dtype)
-        case Cast():
+        case te.Cast():
             return cast(operands[0], expr.operand.dtype, expr.dtype)
-        case Bitcast():
+        case te.Bitcast():
             return bitcast(operands[0], expr.operand.dtype, expr.dtype)
-        case Call():
+        case te.Call():
             return call(expr.function, operands, expr.args[0].dtype)
-        case Var():
+        case te.Var():
             raise RelayError(f"`{expr.name}` has no value here")
     raise RelayError(f"`{expr!r}` is no scalar by itself")
 
@@ -99,7 +88,7 @@ def binary(op: str, a: Array, b: Array, dtype: str) -> Array:
         return _FLOAT[op](a, b)
     if dtype == "bool":
         a, b = a.astype(np.uint8), b.astype(np.uint8)
-    return wrap(_INTEGER[op](a, b, width(dtype)), dtype)
+    return wrap(_INTEGER[op](a, b, te.width(dtype)), dtype)
 
 
 _FLOAT: dict[str, Callable[[Array, Array], Array]] = {
@@ -185,7 +174,7 @@ def cast(value: Array, source: str, target: str) -> Array:
         return load(store(value, target), target)
     if not dtypes.is_float(source):
         return wrap(value.astype(np.uint8) if source == "bool" else value, target)
-    bits = width(target)
+    bits = te.width(target)
     low, high = (-(1 << bits - 1), 1 << bits - 1) if target in dtypes.SIGNED else (0, 1 << bits)
     exact = np.asarray(value, np.float64)  # low and high are powers of two: exact as well
     inside = np.where((exact > low) & (exact < high), exact, 0)
@@ -210,7 +199,7 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
     if function in ("dot4", "dot2"):
         return _dot(*args)
     if function in _BITS:
-        return wrap(_BITS[function](args[0], width(dtype)), dtype)
+        return wrap(_BITS[function](args[0], te.width(dtype)), dtype)
     known = FUNCTIONS[function]
     if not dtypes.is_float(dtype):
         if known.kind == "rounding":

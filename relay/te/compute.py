@@ -21,27 +21,13 @@ from typing import Any
 from relay import tree
 from relay.errors import RelayError
 from relay.immutable import frozen
-from relay.te.expr import (
-    INDEX,
-    Axis,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    Scalar,
-    Source,
-    Var,
-    index,
-    remake,
-    substitute,
-    variables,
-)
+from relay.te import expr as te
 from relay.te.loops import Buffer, Builder, Statement
 from relay.tree import node
 
 
 @node
-class Tensor(Source):
+class Tensor(te.Source):
     """A tensor: result `position` of `op`."""
 
     op: Placeholder | Computation | Procedure
@@ -53,11 +39,11 @@ class Tensor(Source):
         return numbers(self.shape, f"the sizes of `{self.name}`")
 
 
-def numbers(sizes: Iterable[Expr], what: str = "sizes") -> tuple[int, ...]:
+def numbers(sizes: Iterable[te.Expr], what: str = "sizes") -> tuple[int, ...]:
     """Sizes as integers; an error if some are dynamic."""
     found = []
     for size in sizes:
-        if not isinstance(size, Const):
+        if not isinstance(size, te.Const):
             raise RelayError(f"{what} are known at run time only")
         found.append(int(size.value))
     return tuple(found)
@@ -72,17 +58,17 @@ class Placeholder:
 class Computation:
     """An elementwise definition: `bodies`, one per result, for every value of the axes."""
 
-    axes: tuple[Axis, ...]
-    bodies: tuple[Expr, ...]
+    axes: tuple[te.Axis, ...]
+    bodies: tuple[te.Expr, ...]
 
     @property
-    def reduction(self) -> Reduce | None:
+    def reduction(self) -> te.Reduce | None:
         """The reduction, if it is one."""
         first = self.bodies[0]
-        return first if isinstance(first, Reduce) else None
+        return first if isinstance(first, te.Reduce) else None
 
     @property
-    def reduction_axes(self) -> tuple[Axis, ...]:
+    def reduction_axes(self) -> tuple[te.Axis, ...]:
         """The reduction axes; none if it is not a reduction."""
         return () if self.reduction is None else self.reduction.axes
 
@@ -101,12 +87,12 @@ class Procedure:
     body: Statement
 
 
-def sources(bodies: Iterable[Expr]) -> list[Tensor]:
+def sources(bodies: Iterable[te.Expr]) -> list[Tensor]:
     """The tensors that expressions read."""
     found: dict[int, Tensor] = {}
     for body in bodies:
         for part in tree.postorder(body):
-            if isinstance(part, Read) and isinstance(part.source, Tensor):
+            if isinstance(part, te.Read) and isinstance(part.source, Tensor):
                 found.setdefault(id(part.source), part.source)
     return list(found.values())
 
@@ -115,43 +101,47 @@ def sources(bodies: Iterable[Expr]) -> list[Tensor]:
 class Spec:
     """The shape and element type of a tensor to be made."""
 
-    shape: tuple[Expr, ...]
+    shape: tuple[te.Expr, ...]
     dtype: str
 
 
-def placeholder(shape: Sequence[Scalar], dtype: str, name: str = "x") -> Tensor:
+def placeholder(shape: Sequence[te.Scalar], dtype: str, name: str = "x") -> Tensor:
     """An input tensor."""
-    return Tensor(name, tuple(map(index, shape)), dtype, Placeholder())
+    return Tensor(name, tuple(map(te.index, shape)), dtype, Placeholder())
 
 
-def compute(shape: Sequence[Scalar], body: Callable[..., Expr], name: str = "compute") -> Tensor:
+def compute(
+    shape: Sequence[te.Scalar], body: Callable[..., te.Expr], name: str = "compute"
+) -> Tensor:
     """The tensor whose element at (i, j, …) is `body(i, j, …)`."""
     return compute_many(shape, lambda *indices: (body(*indices),), name)[0]
 
 
 def compute_many(
-    shape: Sequence[Scalar], body: Callable[..., tuple[Expr, ...]], name: str = "compute"
+    shape: Sequence[te.Scalar], body: Callable[..., tuple[te.Expr, ...]], name: str = "compute"
 ) -> tuple[Tensor, ...]:
     """Several tensors of one shape, computed together: `body` returns one element of each."""
-    sizes = tuple(map(index, shape))
-    axes = tuple(Axis(INDEX, axis_name(i), size) for i, size in enumerate(sizes))
+    sizes = tuple(map(te.index, shape))
+    axes = tuple(te.Axis(te.INDEX, axis_name(i), size) for i, size in enumerate(sizes))
     bodies = body(*axes)
     for part in bodies:
-        if not isinstance(part, Expr):
+        if not isinstance(part, te.Expr):
             raise RelayError(f"an element of `{name}` is a scalar expression, found {part!r}")
     return from_bodies(axes, bodies, name)
 
 
-def from_bodies(axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str) -> tuple[Tensor, ...]:
+def from_bodies(
+    axes: tuple[te.Axis, ...], bodies: tuple[te.Expr, ...], name: str
+) -> tuple[Tensor, ...]:
     """The tensors with these elements; nested reductions become tensors of their own.
 
     sum(x[i, k]) / 4   ->   s[i] = sum(x[i, k]);   s[i] / 4
     """
     first = bodies[0]
-    if isinstance(first, Reduce) and _is_one_reduction(bodies):
+    if isinstance(first, te.Reduce) and _is_one_reduction(bodies):
         values = _lift_reductions((*axes, *first.axes), first.values, name)
         bodies = tuple(
-            Reduce(value.dtype, first.combiner, first.axes, values, i)
+            te.Reduce(value.dtype, first.combiner, first.axes, values, i)
             for i, value in enumerate(values)
         )
     else:
@@ -161,42 +151,44 @@ def from_bodies(axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str) -> 
     return tuple(Tensor(name, shape, body.dtype, op, i) for i, body in enumerate(bodies))
 
 
-def _is_one_reduction(bodies: tuple[Expr, ...]) -> bool:
+def _is_one_reduction(bodies: tuple[te.Expr, ...]) -> bool:
     """Whether the bodies are all results of one reduction, in order."""
     first = bodies[0]
     return (
-        isinstance(first, Reduce)
+        isinstance(first, te.Reduce)
         and len(bodies) == len(first.values)
         and all(
-            isinstance(body, Reduce) and body.values is first.values and body.position == i
+            isinstance(body, te.Reduce) and body.values is first.values and body.position == i
             for i, body in enumerate(bodies)
         )
     )
 
 
 def _lift_reductions(
-    axes: tuple[Axis, ...], bodies: tuple[Expr, ...], name: str
-) -> tuple[Expr, ...]:
+    axes: tuple[te.Axis, ...], bodies: tuple[te.Expr, ...], name: str
+) -> tuple[te.Expr, ...]:
     """Replace reductions by reads of new tensors; equal reductions share one."""
     scope = dict.fromkeys(axes)
     for body in bodies:
         for part in tree.postorder(body):
-            if isinstance(part, Reduce):
+            if isinstance(part, te.Reduce):
                 scope.update(dict.fromkeys(part.axes))
-    made: dict[Any, tuple[tuple[Axis, ...], tuple[Tensor, ...]]] = {}
+    made: dict[Any, tuple[tuple[te.Axis, ...], tuple[Tensor, ...]]] = {}
 
-    def lift(before: Expr, after: Expr) -> Expr:
-        if not isinstance(after, Reduce):
-            return remake(before, after)
+    def lift(before: te.Expr, after: te.Expr) -> te.Expr:
+        if not isinstance(after, te.Reduce):
+            return te.remake(before, after)
         key = (after.combiner, after.axes, after.values)
         if key not in made:
-            used = variables(after)
+            used = te.variables(after)
             over = tuple(axis for axis in scope if axis in used)
-            fresh: dict[Var, Expr] = {axis: Axis(INDEX, axis.name, axis.extent) for axis in over}
-            values = tuple(substitute(value, fresh) for value in after.values)
-            own = tuple(axis for axis in fresh.values() if isinstance(axis, Axis))
+            fresh: dict[te.Var, te.Expr] = {
+                axis: te.Axis(te.INDEX, axis.name, axis.extent) for axis in over
+            }
+            values = tuple(te.substitute(value, fresh) for value in after.values)
+            own = tuple(axis for axis in fresh.values() if isinstance(axis, te.Axis))
             reduced = tuple(
-                Reduce(value.dtype, after.combiner, after.axes, values, i)
+                te.Reduce(value.dtype, after.combiner, after.axes, values, i)
                 for i, value in enumerate(values)
             )
             made[key] = over, from_bodies(own, reduced, f"{name}_{after.combiner}")
@@ -213,13 +205,13 @@ def axis_name(position: int) -> str:
 
 def procedure(
     inputs: Sequence[Tensor],
-    outputs: Sequence[tuple[Sequence[Scalar], str]],
+    outputs: Sequence[tuple[Sequence[te.Scalar], str]],
     write: Callable[..., None],
     name: str = "procedure",
 ) -> tuple[Tensor, ...]:
     """Tensors filled by loops, which `write(builder, *outputs)` builds."""
     buffers = tuple(
-        Buffer(f"{name}_{i}", tuple(map(index, shape)), dtype)
+        Buffer(f"{name}_{i}", tuple(map(te.index, shape)), dtype)
         for i, (shape, dtype) in enumerate(outputs)
     )
     builder = Builder()

@@ -21,43 +21,18 @@ import numpy as np
 from relay import dtypes, tree
 from relay.errors import RelayError
 from relay.immutable import frozen
-from relay.te import arithmetic
+from relay.te import arithmetic, loops
+from relay.te import expr as te
 from relay.te.arithmetic import Array, apply
-from relay.te.expr import (
-    Binary,
-    Compare,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    Select,
-    Source,
-    Var,
-    fold,
-    width,
-)
-from relay.te.loops import (
-    Allocate,
-    Block,
-    Buffer,
-    Fail,
-    For,
-    If,
-    Let,
-    Prefetch,
-    Statement,
-    Store,
-    While,
-)
 
 
 def run(
-    statement: Statement,
-    buffers: Mapping[Buffer, np.ndarray] | Mapping[Source, np.ndarray],
-    sizes: Mapping[Var, int] = {},
+    statement: loops.Statement,
+    buffers: Mapping[loops.Buffer, np.ndarray] | Mapping[te.Source, np.ndarray],
+    sizes: Mapping[te.Var, int] = {},
 ) -> None:
     """Run a statement over buffers (and tensors), which are filled in place."""
-    arrays: dict[Source, np.ndarray] = dict(buffers.items())
+    arrays: dict[te.Source, np.ndarray] = dict(buffers.items())
     with np.errstate(all="ignore"):
         _Machine(arrays, sizes).run(statement)
 
@@ -81,12 +56,12 @@ class Outside:
 def uninitialized(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     """Uninitialized memory."""
     strange = (
-        float("nan") if dtypes.is_float(dtype) else 0x5A5A5A5A5A5A5A5A & (1 << width(dtype)) - 1
+        float("nan") if dtypes.is_float(dtype) else 0x5A5A5A5A5A5A5A5A & (1 << te.width(dtype)) - 1
     )
     return np.full(shape, strange).astype(dtypes.to_numpy(dtype))
 
 
-def array_of(arrays: Mapping[Source, np.ndarray], source: Source) -> np.ndarray:
+def array_of(arrays: Mapping[te.Source, np.ndarray], source: te.Source) -> np.ndarray:
     if source not in arrays:
         raise RelayError(f"`{source.name}` has no value here")
     return arrays[source]
@@ -98,68 +73,68 @@ class _Machine:
     Values live in slots, one per distinct expression: Python integers and NumPy float scalars.
     """
 
-    def __init__(self, arrays: dict[Source, np.ndarray], sizes: Mapping[Var, int]) -> None:
+    def __init__(self, arrays: dict[te.Source, np.ndarray], sizes: Mapping[te.Var, int]) -> None:
         self._arrays = arrays
         self._sizes = sizes
         self._slots: list[Any] = []
         self._slot_of: dict[int, int] = {}
         self._steps: list[Callable[[int], int]] = []
         self._shuffle = random.Random(0)
-        self._keep: list[Expr] = []
+        self._keep: list[te.Expr] = []
         for var, value in sizes.items():
             self._slots[self._slot(var)] = value
 
-    def run(self, statement: Statement) -> None:
+    def run(self, statement: loops.Statement) -> None:
         self._flatten(statement)
         steps, position, end = self._steps, 0, len(self._steps)
         while position < end:
             position = steps[position](position)
 
-    def _slot(self, expr: Expr) -> int:
+    def _slot(self, expr: te.Expr) -> int:
         if id(expr) not in self._slot_of:
             self._keep.append(expr)  # ids are only unique while their objects live
             self._slot_of[id(expr)] = len(self._slots)
             self._slots.append(None)
         return self._slot_of[id(expr)]
 
-    def _flatten(self, statement: Statement) -> None:
+    def _flatten(self, statement: loops.Statement) -> None:
         """Append the steps of a statement; callables on the stack close blocks."""
-        pending: list[Statement | Callable[[], None]] = [statement]
+        pending: list[loops.Statement | Callable[[], None]] = [statement]
         while pending:
             current = pending.pop()
             match current:
-                case Block():
+                case loops.Block():
                     pending.extend(reversed(current.steps))
-                case Store():
+                case loops.Store():
                     self._store(current)
-                case Let():
+                case loops.Let():
                     self._let(current)
                     pending.append(current.body)
-                case Allocate():
+                case loops.Allocate():
                     self._allocate(current)
                     pending.append(current.body)
-                case For():
+                case loops.For():
                     pending += [self._loop(current), current.body]
-                case While():
+                case loops.While():
                     pending += [self._while(current), current.body]
-                case If(otherwise=None):
+                case loops.If(otherwise=None):
                     pending += [self._if(current), current.then]
-                case If():
+                case loops.If():
                     past = _Label()
                     otherwise = self._if(current, past)
                     assert current.otherwise is not None
                     pending += [partial(self._place, past), current.otherwise]
                     pending += [otherwise, current.then]
-                case Prefetch() | Fail(optional=True):
+                case loops.Prefetch() | loops.Fail(optional=True):
                     pass
-                case Fail():
+                case loops.Fail():
                     self._fail(current)
-                case Statement():
+                case loops.Statement():
                     raise RelayError(f"{type(current).__name__} is not a statement")
                 case _:
                     current()
 
-    def _fail(self, statement: Fail) -> None:
+    def _fail(self, statement: loops.Fail) -> None:
         index, extent = self._scalar(statement.index), self._scalar(statement.extent)
 
         def step(position: int) -> int:
@@ -170,7 +145,7 @@ class _Machine:
     def _place(self, label: _Label) -> None:
         label.position = len(self._steps)
 
-    def _store(self, statement: Store) -> None:
+    def _store(self, statement: loops.Store) -> None:
         buffer, dtype = statement.buffer, statement.buffer.dtype
         indices = [self._scalar(each) for each in statement.indices]
         value = self._scalar(statement.value)
@@ -186,7 +161,7 @@ class _Machine:
 
         self._steps.append(step)
 
-    def _let(self, statement: Let) -> None:
+    def _let(self, statement: loops.Let) -> None:
         value, slot, slots = self._scalar(statement.value), self._slot(statement.var), self._slots
 
         def step(position: int) -> int:
@@ -195,7 +170,7 @@ class _Machine:
 
         self._steps.append(step)
 
-    def _allocate(self, statement: Allocate) -> None:
+    def _allocate(self, statement: loops.Allocate) -> None:
         buffer, arrays = statement.buffer, self._arrays
         sizes = [self._scalar(size) for size in buffer.shape]
 
@@ -205,7 +180,7 @@ class _Machine:
 
         self._steps.append(step)
 
-    def _loop(self, statement: For) -> Callable[[], None]:
+    def _loop(self, statement: loops.For) -> Callable[[], None]:
         extent, slot, slots = self._scalar(statement.extent), self._slot(statement.var), self._slots
         remaining: list[Iterable[int]] = []
         past = _Label()
@@ -227,7 +202,7 @@ class _Machine:
         self._steps += [begin, next_iteration]
         return partial(self._again, len(self._steps) - 1, past)
 
-    def _while(self, statement: While) -> Callable[[], None]:
+    def _while(self, statement: loops.While) -> Callable[[], None]:
         past = _Label()
         head = len(self._steps)
         self._branch(statement.condition, past)
@@ -238,7 +213,7 @@ class _Machine:
         self._steps.append(lambda _: head)
         self._place(past)
 
-    def _if(self, statement: If, past: _Label | None = None) -> Callable[[], None]:
+    def _if(self, statement: loops.If, past: _Label | None = None) -> Callable[[], None]:
         otherwise = _Label()
         self._branch(statement.condition, otherwise)
 
@@ -249,20 +224,20 @@ class _Machine:
 
         return close
 
-    def _branch(self, condition: Expr, otherwise: _Label) -> None:
+    def _branch(self, condition: te.Expr, otherwise: _Label) -> None:
         holds = self._scalar(condition)
         self._steps.append(lambda at: at + 1 if holds() else otherwise.position)
 
     # --- scalars
 
-    def _scalar(self, expr: Expr) -> Callable[[], Any]:
+    def _scalar(self, expr: te.Expr) -> Callable[[], Any]:
         """A function that evaluates the expression."""
         steps: list[Callable[[], None]] = []
         for part in tree.postorder(expr):
             slot = self._slot(part)
-            if isinstance(part, Const):
+            if isinstance(part, te.Const):
                 self._slots[slot] = _plain(apply(part, []), part.dtype)
-            elif isinstance(part, Var):
+            elif isinstance(part, te.Var):
                 if part in self._sizes:
                     self._slots[slot] = self._sizes[part]
             else:
@@ -280,9 +255,9 @@ class _Machine:
 
         return value
 
-    def _step(self, expr: Expr, slot: int, below: list[int]) -> Callable[[], None]:
+    def _step(self, expr: te.Expr, slot: int, below: list[int]) -> Callable[[], None]:
         slots = self._slots
-        if isinstance(expr, Select):
+        if isinstance(expr, te.Select):
             condition, if_true, if_false = below
 
             def select() -> None:
@@ -304,18 +279,18 @@ class _Machine:
 
         return step
 
-    def _function(self, expr: Expr) -> Callable[..., Any]:
+    def _function(self, expr: te.Expr) -> Callable[..., Any]:
         match expr:
-            case Read():
+            case te.Read():
                 return partial(_read, self._arrays, expr.source)
-            case Binary() if not dtypes.is_float(expr.dtype):
+            case te.Binary() if not dtypes.is_float(expr.dtype):
                 dtype, op = expr.dtype, expr.op
-                return lambda a, b: _wrapped(fold(op, a, b, dtype), dtype)
-            case Binary(op="add" | "sub" | "mul" as op):
+                return lambda a, b: _wrapped(te.fold(op, a, b, dtype), dtype)
+            case te.Binary(op="add" | "sub" | "mul" as op):
                 return _OPERATORS[op]
-            case Compare():
+            case te.Compare():
                 return _OPERATORS[expr.op]
-            case Reduce():
+            case te.Reduce():
                 raise RelayError(f"loops hold no reductions, found `{expr!r}`")
         kinds = [child.dtype for child in tree.children(expr)]
 
@@ -355,21 +330,21 @@ def _plain(value: Array, dtype: str) -> Any:
 
 
 def _wrapped(value: int, dtype: str) -> int:
-    bits = width(dtype)
+    bits = te.width(dtype)
     if bits == 1:
         return bool(value & 1)
     low = value & (1 << bits) - 1
     return low - (1 << bits) if dtype in dtypes.SIGNED and low >> bits - 1 else low
 
 
-def _outside(source: Source, indices: tuple[int, ...], shape: tuple[int, ...]) -> Outside | None:
+def _outside(source: te.Source, indices: tuple[int, ...], shape: tuple[int, ...]) -> Outside | None:
     for axis, (index, extent) in enumerate(zip(indices, shape, strict=True)):
         if not 0 <= index < extent:
             return Outside(source.name, axis, index, extent)
     return None
 
 
-def _read(arrays: Mapping[Source, np.ndarray], source: Source, *indices: int) -> Any:
+def _read(arrays: Mapping[te.Source, np.ndarray], source: te.Source, *indices: int) -> Any:
     array = array_of(arrays, source)
     if (outside := _outside(source, indices, array.shape)) is not None:
         return outside

@@ -17,15 +17,20 @@ propagate NaN; a shift by the width or more shifts out all bits.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from relay import dtypes, tree
 from relay.errors import RelayError
 from relay.immutable import frozen
+from relay.scalar_functions import BINARY as BINARY
+from relay.scalar_functions import COMPARE as COMPARE
 from relay.scalar_functions import FUNCTIONS, PREDICATES
+from relay.scalar_functions import UNARY as UNARY
 from relay.tree import Node, children, node, postorder
 
 INDEX = "int64"
@@ -35,6 +40,18 @@ class ScalarFamily(Node):
     """The family of scalar expressions."""
 
     __slots__ = ()
+
+
+def _operator(op: str) -> Callable[[Expr, Scalar], Expr]:
+    return lambda left, right: binary(op, left, right)
+
+
+def _reflected(op: str) -> Callable[[Expr, Scalar], Expr]:
+    return lambda right, left: binary(op, left, right)
+
+
+def _comparison(op: str) -> Callable[[Expr, Scalar], Expr]:
+    return lambda left, right: compare(op, left, right)
 
 
 @node
@@ -47,12 +64,11 @@ class Expr(ScalarFamily):
     _hash: int = field(init=False, default=0)
     _variables: frozenset[Any] | None = field(init=False, default=None)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((type(self), *self._parts())))
+    # the fields that determine equality, children included
+    _parts: ClassVar[Callable[[Any], Any]]
 
-    def _parts(self) -> tuple[Any, ...]:
-        """The fields that determine equality, children included."""
-        raise TypeError("an expression is one of the node kinds")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((type(self), type(self)._parts(self))))
 
     def __hash__(self) -> int:
         return self._hash
@@ -60,68 +76,16 @@ class Expr(ScalarFamily):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expr) and same(self, other)
 
-    def __add__(self, other: Scalar) -> Expr:
-        return binary("add", self, other)
-
-    def __radd__(self, other: Scalar) -> Expr:
-        return binary("add", other, self)
-
-    def __sub__(self, other: Scalar) -> Expr:
-        return binary("sub", self, other)
-
-    def __rsub__(self, other: Scalar) -> Expr:
-        return binary("sub", other, self)
-
-    def __mul__(self, other: Scalar) -> Expr:
-        return binary("mul", self, other)
-
-    def __rmul__(self, other: Scalar) -> Expr:
-        return binary("mul", other, self)
-
-    def __truediv__(self, other: Scalar) -> Expr:
-        return binary("div", self, other)
-
-    def __rtruediv__(self, other: Scalar) -> Expr:
-        return binary("div", other, self)
-
-    def __floordiv__(self, other: Scalar) -> Expr:
-        return binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Scalar) -> Expr:
-        return binary("floordiv", other, self)
-
-    def __mod__(self, other: Scalar) -> Expr:
-        return binary("mod", self, other)
-
-    def __rmod__(self, other: Scalar) -> Expr:
-        return binary("mod", other, self)
-
-    def __and__(self, other: Scalar) -> Expr:
-        return binary("and", self, other)
-
-    def __or__(self, other: Scalar) -> Expr:
-        return binary("or", self, other)
-
-    def __xor__(self, other: Scalar) -> Expr:
-        return binary("xor", self, other)
-
-    def __lshift__(self, other: Scalar) -> Expr:
-        return binary("shl", self, other)
-
-    def __rshift__(self, other: Scalar) -> Expr:
-        return binary("shr", self, other)
-
-    def __lt__(self, other: Scalar) -> Expr:
-        return compare("lt", self, other)
-
-    def __le__(self, other: Scalar) -> Expr:
-        return compare("le", self, other)
-
-    def __gt__(self, other: Scalar) -> Expr:
-        return compare("gt", self, other)
-
-    def __ge__(self, other: Scalar) -> Expr:
-        return compare("ge", self, other)
+    __add__, __radd__ = _operator("add"), _reflected("add")
+    __sub__, __rsub__ = _operator("sub"), _reflected("sub")
+    __mul__, __rmul__ = _operator("mul"), _reflected("mul")
+    __truediv__, __rtruediv__ = _operator("div"), _reflected("div")
+    __floordiv__, __rfloordiv__ = _operator("floordiv"), _reflected("floordiv")
+    __mod__, __rmod__ = _operator("mod"), _reflected("mod")
+    __and__, __or__, __xor__ = _operator("and"), _operator("or"), _operator("xor")
+    __lshift__, __rshift__ = _operator("shl"), _operator("shr")
+    __lt__, __le__ = _comparison("lt"), _comparison("le")
+    __gt__, __ge__ = _comparison("gt"), _comparison("ge")
 
     def __neg__(self) -> Expr:
         return unary("neg", self)
@@ -148,8 +112,7 @@ class Var(Expr):
 
     name: str
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (id(self),)
+    _parts = id
 
 
 @node
@@ -181,19 +144,10 @@ class Const(Expr):
 
     value: int | float | bool
 
-    def _parts(self) -> tuple[Any, ...]:
+    @staticmethod
+    def _parts(constant: Const) -> tuple[Any, ...]:
         # 0.0 and -0.0 differ, NaN equals itself
-        return (self.dtype, repr(self.value))
-
-
-# Operands have one type. `div` is for floats; `floordiv` and `mod` round down, `truncdiv` and
-# `truncmod` toward zero; `and`, `or`, `xor` are bitwise, or logical for `bool`.
-BINARY = (
-    *("add", "sub", "mul", "div", "floordiv", "mod", "truncdiv", "truncmod"),
-    *("min", "max", "and", "or", "xor", "shl", "shr"),
-)
-COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
-UNARY = ("neg", "not", "abs")
+        return (constant.dtype, repr(constant.value))
 
 
 @node
@@ -202,8 +156,7 @@ class Binary(Expr):
     left: Expr
     right: Expr
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.op, self.left, self.right)
+    _parts = attrgetter("op", "left", "right")
 
 
 @node
@@ -212,8 +165,7 @@ class Compare(Expr):
     left: Expr
     right: Expr
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.op, self.left, self.right)
+    _parts = attrgetter("op", "left", "right")
 
 
 @node
@@ -223,8 +175,7 @@ class Unary(Expr):
     op: str
     operand: Expr
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.op, self.operand)
+    _parts = attrgetter("op", "operand")
 
 
 @node
@@ -235,8 +186,7 @@ class Select(Expr):
     if_true: Expr
     if_false: Expr
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.condition, self.if_true, self.if_false)
+    _parts = attrgetter("condition", "if_true", "if_false")
 
 
 @node
@@ -247,8 +197,7 @@ class Cast(Expr):
 
     operand: Expr
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.dtype, self.operand)
+    _parts = attrgetter("dtype", "operand")
 
 
 @node
@@ -257,8 +206,7 @@ class Bitcast(Expr):
 
     operand: Expr
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.dtype, self.operand)
+    _parts = attrgetter("dtype", "operand")
 
 
 @node
@@ -268,8 +216,7 @@ class Call(Expr):
     function: str
     args: tuple[Expr, ...]
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (self.function, *self.args)
+    _parts = attrgetter("function", "args")
 
 
 @node
@@ -301,8 +248,7 @@ class Read(Expr):
     source: Source
     indices: tuple[Expr, ...]
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (id(self.source), *self.indices)
+    _parts = attrgetter("source", "indices")
 
 
 @frozen
@@ -326,13 +272,7 @@ class Reduce(Expr):
     values: tuple[Expr, ...]
     position: int = 0
 
-    def _parts(self) -> tuple[Any, ...]:
-        return (
-            id(self.combiner),
-            tuple(map(id, self.axes)),
-            self.values,
-            self.position,
-        )
+    _parts = attrgetter("combiner", "axes", "values", "position")
 
 
 def same(left: Expr, right: Expr) -> bool:
@@ -346,18 +286,16 @@ def same(left: Expr, right: Expr) -> bool:
         if a._hash != b._hash or type(a) is not type(b) or a.dtype != b.dtype:
             return False
         if isinstance(a, Var | Const):
-            if a._parts() != b._parts():
+            if type(a)._parts(a) != type(b)._parts(b):
                 return False
             continue
         if (id(a), id(b)) in seen:
             continue
         seen.add((id(a), id(b)))
         match a, b:
-            case Binary(), Binary() if a.op != b.op:
-                return False
-            case Compare(), Compare() if a.op != b.op:
-                return False
-            case Unary(), Unary() if a.op != b.op:
+            case ((Binary() | Compare() | Unary()), (Binary() | Compare() | Unary())) if (
+                a.op != b.op
+            ):
                 return False
             case Call(), Call() if a.function != b.function:
                 return False
@@ -481,54 +419,39 @@ def _trivial_bool(op: str, a: Expr, b: Expr) -> Expr | None:
     return None
 
 
+_INTEGERS: Mapping[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": lambda a, b: a // b if b else 0,
+    "mod": lambda a, b: a % b if b else a,
+    "truncdiv": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0,
+    "truncmod": lambda a, b: a - b * _INTEGERS["truncdiv"](a, b),
+    "min": min,
+    "max": max,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
 def fold(op: str, a: int, b: int, dtype: str) -> int:
     """`a op b` on integers, before wrapping; defined for all operands."""
-    bits = width(dtype)
+    if op in _INTEGERS:
+        return _INTEGERS[op](a, b)
+    in_range = 0 <= b < width(dtype)
     match op:
-        case "add":
-            return a + b
-        case "sub":
-            return a - b
-        case "mul":
-            return a * b
-        case "floordiv":
-            return a // b if b else 0
-        case "mod":
-            return a % b if b else a
-        case "truncdiv":
-            return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
-        case "truncmod":
-            return a - b * fold("truncdiv", a, b, dtype)
-        case "min":
-            return min(a, b)
-        case "max":
-            return max(a, b)
-        case "and":
-            return a & b
-        case "or":
-            return a | b
-        case "xor":
-            return a ^ b
         case "shl":
-            return a << b if 0 <= b < bits else 0
+            return a << b if in_range else 0
         case "shr":
-            return a >> b if 0 <= b < bits else (-1 if a < 0 else 0)
+            return a >> b if in_range else (-1 if a < 0 else 0)
     raise RelayError(f"there is no operation `{op}` on integers")
 
 
 def compare(op: str, left: Scalar, right: Scalar) -> Expr:
     a, b = _common(left, right)
     if a.dtype == INDEX and isinstance(a, Const) and isinstance(b, Const):
-        x, y = a.value, b.value
-        truth = {
-            "eq": x == y,
-            "ne": x != y,
-            "lt": x < y,
-            "le": x <= y,
-            "gt": x > y,
-            "ge": x >= y,
-        }
-        return const(truth[op], "bool")
+        return const(getattr(operator, op)(a.value, b.value), "bool")
     return Compare("bool", op, a, b)
 
 

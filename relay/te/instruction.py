@@ -13,20 +13,7 @@ from collections.abc import Sequence
 
 from relay import tree
 from relay.immutable import frozen
-from relay.te.expr import (
-    INDEX,
-    Axis,
-    Binary,
-    Call,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    Source,
-    cast,
-    const,
-    remake,
-)
+from relay.te import expr as te
 from relay.te.reduction import SUM
 
 _COMMUTE = ("add", "mul", "min", "max", "and", "or", "xor")
@@ -37,56 +24,62 @@ class Instruction:
     """`reduction` has one value and one axis; the sources it reads are the operands."""
 
     name: str
-    reduction: Reduce
+    reduction: te.Reduce
 
     @property
     def steps(self) -> int:
         """The number of reduction steps it does."""
         extent = self.reduction.axes[0].extent
-        assert isinstance(extent, Const)
+        assert isinstance(extent, te.Const)
         return int(extent.value)
 
     @property
-    def operands(self) -> list[Source]:
+    def operands(self) -> list[te.Source]:
         value = self.reduction.values[0]
-        return [part.source for part in tree.postorder(value) if isinstance(part, Read)]
+        return [part.source for part in tree.postorder(value) if isinstance(part, te.Read)]
 
-    def match(self, reduction: Reduce) -> tuple[Expr, ...] | None:
+    def match(self, reduction: te.Reduce) -> tuple[te.Expr, ...] | None:
         """The operands, if the reduction has the form of the instruction; None if not."""
         if reduction.combiner is not self.reduction.combiner or len(reduction.values) != 1:
             return None
         found = _match(self.reduction.values[0], reduction.values[0], {})
         return None if found is None else tuple(found[operand] for operand in self.operands)
 
-    def call(self, start: Expr, operands: Sequence[Sequence[Expr]]) -> Expr:
+    def call(self, start: te.Expr, operands: Sequence[Sequence[te.Expr]]) -> te.Expr:
         """The call; `operands` has the values of each operand at every step."""
         each = [value for operand in operands for value in operand]
-        return Call(start.dtype, self.name, (start, *each))
+        return te.Call(start.dtype, self.name, (start, *each))
 
-    def expand(self, call: Call) -> Expr:
+    def expand(self, call: te.Call) -> te.Expr:
         """The steps of a call one by one, for targets without the instruction."""
         total, *values = call.args
         for step in range(self.steps):
             given = {id(one): values[i * self.steps + step] for i, one in enumerate(self.operands)}
 
-            def put(before: Expr, after: Expr, given: dict[int, Expr] = given) -> Expr:
-                return given[id(after.source)] if isinstance(after, Read) else remake(before, after)
+            def put(before: te.Expr, after: te.Expr, given: dict[int, te.Expr] = given) -> te.Expr:
+                return (
+                    given[id(after.source)]
+                    if isinstance(after, te.Read)
+                    else te.remake(before, after)
+                )
 
             value = tree.transform(self.reduction.values[0], put)
             (total,) = self.reduction.combiner.combine((total,), (value,))
         return total
 
 
-def _match(pattern: Expr, value: Expr, found: dict[Source, Expr]) -> dict[Source, Expr] | None:
+def _match(
+    pattern: te.Expr, value: te.Expr, found: dict[te.Source, te.Expr]
+) -> dict[te.Source, te.Expr] | None:
     """Bind the sources of a pattern; recursion is as deep as the pattern."""
     if pattern.dtype != value.dtype:
         return None
-    if isinstance(pattern, Read):
+    if isinstance(pattern, te.Read):
         return {**found, pattern.source: value}
     below, under = tree.children(pattern), tree.children(value)
     if type(pattern) is not type(value) or len(below) != len(under):
         return None
-    if isinstance(pattern, Binary) and isinstance(value, Binary):
+    if isinstance(pattern, te.Binary) and isinstance(value, te.Binary):
         if pattern.op != value.op:
             return None
         if pattern.op in _COMMUTE:
@@ -96,9 +89,9 @@ def _match(pattern: Expr, value: Expr, found: dict[Source, Expr]) -> dict[Source
 
 
 def _match_all(
-    patterns: Sequence[Expr], values: Sequence[Expr], found: dict[Source, Expr]
-) -> dict[Source, Expr] | None:
-    current: dict[Source, Expr] | None = found
+    patterns: Sequence[te.Expr], values: Sequence[te.Expr], found: dict[te.Source, te.Expr]
+) -> dict[te.Source, te.Expr] | None:
+    current: dict[te.Source, te.Expr] | None = found
     for pattern, value in zip(patterns, values, strict=True):
         if current is not None:
             current = _match(pattern, value, current)
@@ -107,10 +100,10 @@ def _match_all(
 
 def _dot(name: str, steps: int, left: str, right: str) -> Instruction:
     """A dot product of narrow integers, accumulated in int32."""
-    step = Axis(INDEX, "t", const(steps, INDEX))
-    factors = (Source(side, (step.extent,), side) for side in (left, right))
-    first, second = (cast(factor[step], "int32") for factor in factors)
-    return Instruction(name, Reduce("int32", SUM, (step,), (first * second,)))
+    step = te.Axis(te.INDEX, "t", te.const(steps, te.INDEX))
+    factors = (te.Source(side, (step.extent,), side) for side in (left, right))
+    first, second = (te.cast(factor[step], "int32") for factor in factors)
+    return Instruction(name, te.Reduce("int32", SUM, (step,), (first * second,)))
 
 
 DOT4 = _dot("dot4", 4, "uint8", "int8")

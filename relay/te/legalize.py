@@ -14,29 +14,9 @@ from __future__ import annotations
 
 from relay import dtypes, tree
 from relay.immutable import frozen
+from relay.te import expr as te
 from relay.te import math as elementary
 from relay.te import narrow
-from relay.te.expr import (
-    Binary,
-    Bitcast,
-    Call,
-    Cast,
-    Const,
-    Expr,
-    Read,
-    Select,
-    Unary,
-    Var,
-    binary,
-    call,
-    const,
-    equal,
-    not_equal,
-    remake,
-    select,
-    unary,
-    width,
-)
 from relay.te.instruction import INSTRUCTIONS
 from relay.te.loops import Let, Statement, Store, map_expressions
 
@@ -60,17 +40,17 @@ def carrier(dtype: str) -> str:
 
 def legalize(statement: Statement, facts: Facts) -> Statement:
     """Legalize every expression of a statement."""
-    done: dict[Expr, Expr] = {}
-    carried: dict[Var, Var] = {}  # variables in their carrier types
+    done: dict[te.Expr, te.Expr] = {}
+    carried: dict[te.Var, te.Var] = {}  # variables in their carrier types
 
-    def step(before: Expr, after: Expr) -> Expr:
-        if isinstance(before, Var) and (kind := carrier(before.dtype)) != before.dtype:
-            return carried.setdefault(before, Var(kind, before.name))
+    def step(before: te.Expr, after: te.Expr) -> te.Expr:
+        if isinstance(before, te.Var) and (kind := carrier(before.dtype)) != before.dtype:
+            return carried.setdefault(before, te.Var(kind, before.name))
         if (known := done.get(before)) is None:
             known = done[before] = _one(before, after, facts)
         return known
 
-    def change(expr: Expr) -> Expr:
+    def change(expr: te.Expr) -> te.Expr:
         return tree.transform(expr, step)
 
     def store(before: Statement, after: Statement) -> Statement:
@@ -84,83 +64,85 @@ def legalize(statement: Statement, facts: Facts) -> Statement:
     return tree.transform(map_expressions(statement, change), store)
 
 
-def stored(value: Expr, dtype: str, facts: Facts) -> Expr:
+def stored(value: te.Expr, dtype: str, facts: Facts) -> te.Expr:
     """A value in its carrier, converted to the storage type."""
     return narrow.to_narrow(value, dtype, facts) if dtype in narrow.NARROW_FLOATS else value
 
 
-def _one(before: Expr, after: Expr, facts: Facts) -> Expr:
+def _one(before: te.Expr, after: te.Expr, facts: Facts) -> te.Expr:
     """The legal form of `before`; the children of `after` are legal."""
     kind = carrier(before.dtype)
     match after:
-        case Const():
-            return const(after.value, kind)
-        case Read():
+        case te.Const():
+            return te.const(after.value, kind)
+        case te.Read():
             if before.dtype in narrow.NARROW_FLOATS:
                 return narrow.from_narrow(after, facts)
             if kind == after.dtype:
                 return after
             # the upper bits of the byte are undefined
-            return narrow.low_bits(Read(kind, after.source, after.indices), before.dtype)
-        case Binary():
+            return narrow.low_bits(te.Read(kind, after.source, after.indices), before.dtype)
+        case te.Binary():
             if dtypes.is_float(kind):
                 return _float_binary(after.op, after.left, after.right, facts)
-            return narrow.low_bits(binary(after.op, after.left, after.right), before.dtype)
-        case Unary():
-            return narrow.low_bits(unary(after.op, after.operand), before.dtype)
-        case Select():
-            return select(after.condition, after.if_true, after.if_false)
-        case Cast():
-            assert isinstance(before, Cast)
+            return narrow.low_bits(te.binary(after.op, after.left, after.right), before.dtype)
+        case te.Unary():
+            return narrow.low_bits(te.unary(after.op, after.operand), before.dtype)
+        case te.Select():
+            return te.select(after.condition, after.if_true, after.if_false)
+        case te.Cast():
+            assert isinstance(before, te.Cast)
             return narrow.expand_cast(after.operand, before.operand.dtype, before.dtype, facts)
-        case Bitcast():
-            assert isinstance(before, Bitcast)
+        case te.Bitcast():
+            assert isinstance(before, te.Bitcast)
             bits = stored(after.operand, before.operand.dtype, facts)
             if before.dtype in narrow.NARROW_FLOATS:
-                return narrow.from_narrow(Bitcast(before.dtype, bits), facts)
-            return narrow.low_bits(Bitcast(kind, bits), before.dtype)
-        case Call():
+                return narrow.from_narrow(te.Bitcast(before.dtype, bits), facts)
+            return narrow.low_bits(te.Bitcast(kind, bits), before.dtype)
+        case te.Call():
             if before.dtype in narrow.STORAGE and after.function in ("popcount", "clz"):
-                counted = _of_few_bits(after, width(before.dtype))
+                counted = _of_few_bits(after, te.width(before.dtype))
                 return narrow.low_bits(counted, before.dtype)
             if after.function in facts.instructions:
                 return after
             if after.function in INSTRUCTIONS:
                 return INSTRUCTIONS[after.function].expand(after)
-            return elementary.expand(Call(kind, after.function, after.args), facts)
+            return elementary.expand(te.Call(kind, after.function, after.args), facts)
         case _:
-            return remake(before, after)
+            return te.remake(before, after)
 
 
-def _of_few_bits(expr: Call, bits: int) -> Expr:
+def _of_few_bits(expr: te.Call, bits: int) -> te.Expr:
     """Expand popcount or clz of the low bits, in 8 bits."""
-    counted = call(expr.function, *(arg & ((1 << bits) - 1) for arg in expr.args))
+    counted = te.call(expr.function, *(arg & ((1 << bits) - 1) for arg in expr.args))
     return counted - (8 - bits) if expr.function == "clz" else counted
 
 
-def _float_binary(op: str, left: Expr, right: Expr, facts: Facts) -> Expr:
+def _float_binary(op: str, left: te.Expr, right: te.Expr, facts: Facts) -> te.Expr:
     match op:
         case "add" | "sub" if facts.has_fma:
-            if isinstance(left, Binary) and left.op == "mul":
-                return call("fma", left.left, left.right, right if op == "add" else -right)
-            if isinstance(right, Binary) and right.op == "mul":
+            if isinstance(left, te.Binary) and left.op == "mul":
+                return te.call("fma", left.left, left.right, right if op == "add" else -right)
+            if isinstance(right, te.Binary) and right.op == "mul":
                 factor = right.left if op == "add" else -right.left
-                return call("fma", factor, right.right, left)
+                return te.call("fma", factor, right.right, left)
         case "truncdiv":
-            return elementary.expand(call("trunc", left / right), facts)
+            return elementary.expand(te.call("trunc", left / right), facts)
         case "truncmod":
-            return elementary.expand(call("fmod", left, right), facts)
+            return elementary.expand(te.call("fmod", left, right), facts)
         case "mod" | "floordiv":
-            rest = elementary.expand(call("fmod", left, right), facts)
-            zero, one = const(0, right.dtype), const(1, right.dtype)
+            rest = elementary.expand(te.call("fmod", left, right), facts)
+            zero, one = te.const(0, right.dtype), te.const(1, right.dtype)
             # the remainder takes the sign of the divisor
-            wrong = not_equal(rest, 0.0) & ((rest < 0.0) ^ (right < 0.0))
+            wrong = te.not_equal(rest, 0.0) & ((rest < 0.0) ^ (right < 0.0))
             if op == "mod":
-                sign = call("copysign", zero, right)
-                return select(equal(rest, 0.0), sign, select(wrong, rest + right, rest))
+                sign = te.call("copysign", zero, right)
+                return te.select(te.equal(rest, 0.0), sign, te.select(wrong, rest + right, rest))
             exact = (left - rest) / right
-            quotient = elementary.expand(call("round", exact - select(wrong, one, zero)), facts)
+            quotient = elementary.expand(
+                te.call("round", exact - te.select(wrong, one, zero)), facts
+            )
             # a zero takes the sign of the quotient
-            signed = call("copysign", quotient, left / right)
-            return select(equal(right, 0.0), left / right, signed)
-    return binary(op, left, right)
+            signed = te.call("copysign", quotient, left / right)
+            return te.select(te.equal(right, 0.0), left / right, signed)
+    return te.binary(op, left, right)

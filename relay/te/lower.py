@@ -17,32 +17,9 @@ from dataclasses import replace
 from relay import tree
 from relay.errors import RelayError
 from relay.immutable import frozen
+from relay.te import expr as te
+from relay.te import loops
 from relay.te.compute import Procedure, Tensor
-from relay.te.expr import (
-    INDEX,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    Var,
-    const,
-    every,
-    remake,
-    substitute,
-    variables,
-)
-from relay.te.loops import (
-    Allocate,
-    Buffer,
-    For,
-    If,
-    Let,
-    Scope,
-    Statement,
-    Store,
-    block,
-    map_expressions,
-)
 from relay.te.schedule import Loop, Schedule, Stage, check, unused_name
 
 
@@ -50,9 +27,9 @@ from relay.te.schedule import Loop, Schedule, Stage, check, unused_name
 class LoweredLoops:
     """Loops and their buffers, one per input and output."""
 
-    inputs: tuple[Buffer, ...]
-    outputs: tuple[Buffer, ...]
-    body: Statement
+    inputs: tuple[loops.Buffer, ...]
+    outputs: tuple[loops.Buffer, ...]
+    body: loops.Statement
 
 
 def lower(schedule: Schedule) -> LoweredLoops:
@@ -64,12 +41,12 @@ def lower(schedule: Schedule) -> LoweredLoops:
 class _Lowering:
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
-        self.buffers: dict[int, Buffer] = {}  # by tensor
-        self.origins: dict[int, tuple[Expr, ...]] = {}
+        self.buffers: dict[int, loops.Buffer] = {}  # by tensor
+        self.origins: dict[int, tuple[te.Expr, ...]] = {}
         self.attached: dict[tuple[str, str], list[Stage]] = {}
         names: set[str] = set()
         for tensor in schedule.inputs:
-            self.buffers[id(tensor)] = Buffer(
+            self.buffers[id(tensor)] = loops.Buffer(
                 unused_name(tensor.name, names), tensor.shape, tensor.dtype
             )
         wanted = set(map(id, schedule.outputs))
@@ -82,9 +59,9 @@ class _Lowering:
                     region = tensor.shape  # each result has its own
                 else:
                     self.origins[id(tensor)] = stage.origin
-                if scope is Scope.GLOBAL and id(tensor) not in wanted:
-                    scope = Scope.WORKSPACE
-                self.buffers[id(tensor)] = Buffer(name, region, tensor.dtype, scope)
+                if scope is loops.Scope.GLOBAL and id(tensor) not in wanted:
+                    scope = loops.Scope.WORKSPACE
+                self.buffers[id(tensor)] = loops.Buffer(name, region, tensor.dtype, scope)
             if stage.at is not None:
                 self.attached.setdefault(stage.at, []).append(stage)
 
@@ -97,18 +74,18 @@ class _Lowering:
             body,
         )
 
-    def with_stages(self, stages: Sequence[Stage], rest: Statement | None) -> Statement:
+    def with_stages(self, stages: Sequence[Stage], rest: loops.Statement | None) -> loops.Statement:
         """The stages in order, then `rest`, with allocations of their results."""
-        result: list[Statement] = [] if rest is None else [rest]
+        result: list[loops.Statement] = [] if rest is None else [rest]
         for stage in reversed(stages):
             result.insert(0, self.nest(stage))
             for tensor in stage.tensors:
                 buffer = self.buffers[id(tensor)]
-                if buffer.scope is not Scope.GLOBAL:
-                    result = [Allocate(buffer, block(result))]
-        return block(result)
+                if buffer.scope is not loops.Scope.GLOBAL:
+                    result = [loops.Allocate(buffer, loops.block(result))]
+        return loops.block(result)
 
-    def nest(self, stage: Stage) -> Statement:
+    def nest(self, stage: Stage) -> loops.Statement:
         """All loops of a stage."""
         if isinstance(stage.op, Procedure):
             return self.procedure(stage, stage.op)
@@ -124,7 +101,7 @@ class _Lowering:
         begin = self.stores(replace(stage, guards=_without(stage.guards, reducing)), identity)
         places = self.places(stage)
         held = tuple(
-            Read(tensor.dtype, self.buffers[id(tensor)], places) for tensor in stage.tensors
+            te.Read(tensor.dtype, self.buffers[id(tensor)], places) for tensor in stage.tensors
         )
         values = tuple(self.expression(stage, value) for value in reduction.values)
         combined = reduction.combiner.combine(held, values)
@@ -134,20 +111,22 @@ class _Lowering:
         else:
             update = self.at_once(stage, reducing, last, combined)
             inner = inner[:-1]
-        steps = [_loops(spatial, begin), self.around(stage, inner, update)]
-        return self.around(stage, outer, block(steps))
+        steps = [_nested(spatial, begin), self.around(stage, inner, update)]
+        return self.around(stage, outer, loops.block(steps))
 
-    def around(self, stage: Stage, loops: Sequence[Loop], body: Statement) -> Statement:
+    def around(self, stage: Stage, nest: Sequence[Loop], body: loops.Statement) -> loops.Statement:
         """The loops around `body`, with the stages computed in them."""
-        for loop in reversed(loops):
+        for loop in reversed(nest):
             inside = self.attached.get((stage.name, loop.name), [])
-            body = For(loop.var, loop.extent, self.with_stages(inside, body), loop.kind)
+            body = loops.For(loop.var, loop.extent, self.with_stages(inside, body), loop.kind)
         return body
 
-    def stores(self, stage: Stage, bodies: Sequence[Expr], ready: bool = False) -> Statement:
+    def stores(
+        self, stage: Stage, bodies: Sequence[te.Expr], ready: bool = False
+    ) -> loops.Statement:
         places = self.places(stage)
         steps = [
-            Store(
+            loops.Store(
                 self.buffers[id(tensor)],
                 places,
                 bodies[place] if ready else self.expression(stage, bodies[place]),
@@ -155,9 +134,11 @@ class _Lowering:
             )
             for tensor, place in zip(stage.tensors, stage.places, strict=True)
         ]
-        return _guarded(stage.guards, block(steps))
+        return _guarded(stage.guards, loops.block(steps))
 
-    def update(self, stage: Stage, reducing: set[Var], combined: Sequence[Expr]) -> Statement:
+    def update(
+        self, stage: Stage, reducing: set[te.Var], combined: Sequence[te.Expr]
+    ) -> loops.Statement:
         """Store all results of a reduction; each is computed before any is stored.
 
         Conditions on spatial axes are guards, which may be dropped; conditions on reduction axes
@@ -168,16 +149,18 @@ class _Lowering:
         if len(combined) == 1:
             body = self.stores(replace(stage, guards=inside), combined, ready=True)
         else:
-            names = [Var(value.dtype, f"{stage.name}.new{i}") for i, value in enumerate(combined)]
+            names = [
+                te.Var(value.dtype, f"{stage.name}.new{i}") for i, value in enumerate(combined)
+            ]
             body = self.stores(replace(stage, guards=()), names, ready=True)
             for name, value in reversed(list(zip(names, combined, strict=True))):
-                body = Let(name, value, body)
+                body = loops.Let(name, value, body)
             body = _guarded(inside, body)
-        return If(every(*beyond), body) if beyond else body
+        return loops.If(te.every(*beyond), body) if beyond else body
 
     def at_once(
-        self, stage: Stage, reducing: set[Var], loop: Loop, combined: Sequence[Expr]
-    ) -> Statement:
+        self, stage: Stage, reducing: set[te.Var], loop: Loop, combined: Sequence[te.Expr]
+    ) -> loops.Statement:
         """One instruction for a whole loop; single steps where its guards do not all hold."""
         instruction, reduction = loop.instruction, stage.computation.reduction
         assert instruction is not None and reduction is not None
@@ -185,34 +168,34 @@ class _Lowering:
         if operands is None:
             raise RelayError(f"stage `{stage.name}` has lost the form of `{instruction.name}`")
         (tensor,) = stage.tensors
-        held = Read(tensor.dtype, self.buffers[id(tensor)], self.places(stage))
-        turns = [{loop.var: const(i, INDEX)} for i in range(instruction.steps)]
+        held = te.Read(tensor.dtype, self.buffers[id(tensor)], self.places(stage))
+        turns = [{loop.var: te.const(i, te.INDEX)} for i in range(instruction.steps)]
         each = [
-            [substitute(self.expression(stage, operand), turn) for turn in turns]
+            [te.substitute(self.expression(stage, operand), turn) for turn in turns]
             for operand in operands
         ]
-        inside = tuple(guard for guard in stage.guards if loop.var not in variables(guard))
-        whole = [substitute(g, turn) for g in stage.guards if g not in inside for turn in turns]
+        inside = tuple(guard for guard in stage.guards if loop.var not in te.variables(guard))
+        whole = [te.substitute(g, turn) for g in stage.guards if g not in inside for turn in turns]
         rest = reducing - {loop.var}
         operation = self.update(replace(stage, guards=inside), rest, [instruction.call(held, each)])
         if not whole:
             return operation
         steps = self.around(stage, [loop], self.update(stage, reducing, combined))
-        return If(every(*whole), operation, steps)
+        return loops.If(te.every(*whole), operation, steps)
 
-    def places(self, stage: Stage) -> tuple[Expr, ...]:
+    def places(self, stage: Stage) -> tuple[te.Expr, ...]:
         """The indices of the current element in the buffer of the stage."""
         op = stage.computation
         return tuple(
             stage.values[axis] - start for axis, start in zip(op.axes, stage.origin, strict=True)
         )
 
-    def expression(self, stage: Stage, body: Expr) -> Expr:
+    def expression(self, stage: Stage, body: te.Expr) -> te.Expr:
         """The expression with axes replaced by loop variables, and tensors by buffers."""
-        return tree.transform(substitute(body, stage.values), self.read)
+        return tree.transform(te.substitute(body, stage.values), self.read)
 
-    def read(self, before: Expr, after: Expr) -> Expr:
-        if isinstance(after, Read) and isinstance(after.source, Tensor):
+    def read(self, before: te.Expr, after: te.Expr) -> te.Expr:
+        if isinstance(after, te.Read) and isinstance(after.source, Tensor):
             if id(after.source) not in self.buffers:
                 raise RelayError(f"`{after.source.name}` is neither an input nor computed")
             buffer = self.buffers[id(after.source)]
@@ -220,41 +203,41 @@ class _Lowering:
             indices = after.indices
             if starts is not None:
                 indices = tuple(i - start for i, start in zip(indices, starts, strict=True))
-            return Read(after.dtype, buffer, indices)
-        if isinstance(after, Reduce):
+            return te.Read(after.dtype, buffer, indices)
+        if isinstance(after, te.Reduce):
             raise TypeError("a reduction stands alone in its stage")
-        return remake(before, after)
+        return te.remake(before, after)
 
-    def procedure(self, stage: Stage, op: Procedure) -> Statement:
+    def procedure(self, stage: Stage, op: Procedure) -> loops.Statement:
         outputs = {
             id(buffer): self.buffers[id(tensor)]
             for tensor, place in zip(stage.tensors, stage.places, strict=True)
             for buffer in (op.outputs[place],)
         }
 
-        def expression(expr: Expr) -> Expr:
-            def step(before: Expr, after: Expr) -> Expr:
-                if isinstance(after, Read) and id(after.source) in outputs:
-                    return Read(after.dtype, outputs[id(after.source)], after.indices)
+        def expression(expr: te.Expr) -> te.Expr:
+            def step(before: te.Expr, after: te.Expr) -> te.Expr:
+                if isinstance(after, te.Read) and id(after.source) in outputs:
+                    return te.Read(after.dtype, outputs[id(after.source)], after.indices)
                 return self.read(before, after)
 
             return tree.transform(expr, step)
 
-        return map_expressions(op.body, expression, outputs)
+        return loops.map_expressions(op.body, expression, outputs)
 
 
-def _guarded(guards: Sequence[Expr], body: Statement) -> Statement:
-    condition = every(*guards)
-    if isinstance(condition, Const) and condition.value:
+def _guarded(guards: Sequence[te.Expr], body: loops.Statement) -> loops.Statement:
+    condition = te.every(*guards)
+    if isinstance(condition, te.Const) and condition.value:
         return body
-    return If(condition, body, guard=True)
+    return loops.If(condition, body, guard=True)
 
 
-def _loops(loops: Sequence[Loop], body: Statement) -> Statement:
-    for loop in reversed(loops):
-        body = For(loop.var, loop.extent, body, loop.kind)
+def _nested(nest: Sequence[Loop], body: loops.Statement) -> loops.Statement:
+    for loop in reversed(nest):
+        body = loops.For(loop.var, loop.extent, body, loop.kind)
     return body
 
 
-def _without(guards: Sequence[Expr], reducing: set[Var]) -> tuple[Expr, ...]:
-    return tuple(guard for guard in guards if not variables(guard) & reducing)
+def _without(guards: Sequence[te.Expr], reducing: set[te.Var]) -> tuple[te.Expr, ...]:
+    return tuple(guard for guard in guards if not te.variables(guard) & reducing)

@@ -15,21 +15,7 @@ from typing import TYPE_CHECKING
 
 from relay import dtypes
 from relay.immutable import frozen
-from relay.te.expr import (
-    Bitcast,
-    Cast,
-    Const,
-    Expr,
-    absolute,
-    bitcast,
-    cast,
-    const,
-    equal,
-    minimum,
-    not_equal,
-    select,
-    width,
-)
+from relay.te import expr as te
 from relay.tree import children
 
 if TYPE_CHECKING:
@@ -105,54 +91,54 @@ STORAGE = {"int2": "int8", "uint2": "uint8", "int4": "int8", "uint4": "uint8"}
 NARROW_FLOATS = (*FORMATS, SCALE)
 
 
-def from_narrow(value: Expr, facts: Facts) -> Expr:
+def from_narrow(value: te.Expr, facts: Facts) -> te.Expr:
     """A narrow float as float32; exact."""
     if value.dtype == "float16" and facts.has_f16c:
-        return Cast("float32", value)
+        return te.Cast("float32", value)
     if value.dtype == SCALE:
         return _from_scale(value)
     narrow = FORMATS[value.dtype]
-    bits = cast(bitcast(value, narrow.storage), "uint32")
+    bits = te.cast(te.bitcast(value, narrow.storage), "uint32")
     if narrow.bits < 8:  # the upper bits of the byte are undefined
         bits = bits & ((1 << narrow.bits) - 1)
     shift = _SINGLE.fraction - narrow.fraction
     if narrow.exponent == _SINGLE.exponent:
-        return bitcast(bits << shift, "float32")
+        return te.bitcast(bits << shift, "float32")
     sign = (bits & (1 << narrow.bits - 1)) << 32 - narrow.bits
     magnitude = bits & narrow.magnitude
     # multiply by the difference of the biases; this also normalizes denormals
-    scale = const(2.0 ** (_SINGLE.bias - narrow.bias), "float32")
-    number = bitcast(bitcast(magnitude << shift, "float32") * scale, "uint32")
+    scale = te.const(2.0 ** (_SINGLE.bias - narrow.bias), "float32")
+    number = te.bitcast(te.bitcast(magnitude << shift, "float32") * scale, "uint32")
     match narrow.specials:
         case Special.IEEE:
-            found = select(magnitude > narrow.largest, number | _INFINITY, number) | sign
+            found = te.select(magnitude > narrow.largest, number | _INFINITY, number) | sign
         case Special.ONE:
-            found = select(magnitude > narrow.largest, number | _NAN, number) | sign
+            found = te.select(magnitude > narrow.largest, number | _NAN, number) | sign
         case Special.NEGATIVE_ZERO:
             signed = number | sign
-            found = select(equal(bits, narrow.magnitude + 1), signed | _NAN, signed)
+            found = te.select(te.equal(bits, narrow.magnitude + 1), signed | _NAN, signed)
         case Special.NONE:
             found = number | sign
-    return bitcast(found, "float32")
+    return te.bitcast(found, "float32")
 
 
-def _from_scale(value: Expr) -> Expr:
-    bits = cast(bitcast(value, "uint8"), "uint32")
+def _from_scale(value: te.Expr) -> te.Expr:
+    bits = te.cast(te.bitcast(value, "uint8"), "uint32")
     # 2**-127 is a denormal float32
-    number = select(equal(bits, 0), 1 << _SINGLE.fraction - 1, bits << _SINGLE.fraction)
-    return bitcast(select(equal(bits, 255), _NAN, number), "float32")
+    number = te.select(te.equal(bits, 0), 1 << _SINGLE.fraction - 1, bits << _SINGLE.fraction)
+    return te.bitcast(te.select(te.equal(bits, 255), _NAN, number), "float32")
 
 
-def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
+def to_narrow(value: te.Expr, dtype: str, facts: Facts) -> te.Expr:
     """A float32 rounded to `dtype`."""
     if (before := _undone(value, dtype, facts)) is not None:
         return before
     if dtype == "float16" and facts.has_f16c:
-        return Cast("float16", value)
+        return te.Cast("float16", value)
     if dtype == SCALE:
         return _to_scale(value)
     narrow = FORMATS[dtype]
-    bits = bitcast(value, "uint32")
+    bits = te.bitcast(value, "uint32")
     sign = (bits & 0x8000_0000) >> 32 - narrow.bits
     magnitude = bits & 0x7FFF_FFFF
     number = _encoded(magnitude, narrow)
@@ -162,50 +148,50 @@ def to_narrow(value: Expr, dtype: str, facts: Facts) -> Expr:
     beyond = narrow.largest + 1
     match narrow.specials:
         case Special.IEEE:
-            nan = const(beyond | (1 << narrow.fraction - 1), "uint32")
-            found = select(is_nan, nan, select(fits, number, beyond)) | sign
+            nan = te.const(beyond | (1 << narrow.fraction - 1), "uint32")
+            found = te.select(is_nan, nan, te.select(fits, number, beyond)) | sign
         case Special.ONE:
-            found = select(fits & ~is_nan, number, beyond) | sign
+            found = te.select(fits & ~is_nan, number, beyond) | sign
         case Special.NEGATIVE_ZERO:
-            signed = select(equal(number, 0), number, number | sign)
-            found = select(fits & ~is_nan, signed, beyond)
+            signed = te.select(te.equal(number, 0), number, number | sign)
+            found = te.select(fits & ~is_nan, signed, beyond)
         case Special.NONE:
-            capped = select(fits, number, const(narrow.largest, "uint32"))
+            capped = te.select(fits, number, te.const(narrow.largest, "uint32"))
             # no NaN: it becomes zero with the opposite sign
-            found = select(is_nan, const(narrow.magnitude + 1, "uint32"), capped) ^ sign
-    return Bitcast(dtype, cast(found, narrow.storage))
+            found = te.select(is_nan, te.const(narrow.magnitude + 1, "uint32"), capped) ^ sign
+    return te.Bitcast(dtype, te.cast(found, narrow.storage))
 
 
-def _to_scale(value: Expr) -> Expr:
+def _to_scale(value: te.Expr) -> te.Expr:
     """The nearest power of two, ties upwards; NaN for zero and negative numbers."""
-    bits = bitcast(value, "uint32")
+    bits = te.bitcast(value, "uint32")
     half = 1 << _SINGLE.fraction - 1
     # round by carrying into the exponent; a denormal has no exponent to carry from
-    carried = bits + select(bits < 1 << _SINGLE.fraction, const(half - 1, "uint32"), half)
-    code = minimum(carried >> _SINGLE.fraction, 255)
+    carried = bits + te.select(bits < 1 << _SINGLE.fraction, te.const(half - 1, "uint32"), half)
+    code = te.minimum(carried >> _SINGLE.fraction, 255)
     is_positive = (bits - 1) < 0x7FFF_FFFF
-    return Bitcast(SCALE, cast(select(is_positive, code, 255), "uint8"))
+    return te.Bitcast(SCALE, te.cast(te.select(is_positive, code, 255), "uint8"))
 
 
-def _encoded(magnitude: Expr, narrow: Format) -> Expr:
+def _encoded(magnitude: te.Expr, narrow: Format) -> te.Expr:
     """The bits of a positive float32 in the narrow format; overflow gives larger codes."""
     shift = _SINGLE.fraction - narrow.fraction
     # round to nearest even by a carry
     odd = (magnitude >> shift) & 1
-    rounded = magnitude + odd + const((1 << shift - 1) - 1, "uint32")
+    rounded = magnitude + odd + te.const((1 << shift - 1) - 1, "uint32")
     if narrow.exponent == _SINGLE.exponent:
         return rounded >> shift
     lower = _SINGLE.bias - narrow.bias
     normal = (rounded - (lower << _SINGLE.fraction)) >> shift
     # a denormal is rounded by adding a number whose unit in the last place is that of denormals
-    magic = const((lower + 1 + shift) << _SINGLE.fraction, "uint32")
-    sum_ = bitcast(magnitude, "float32") + bitcast(magic, "float32")
-    denormal = bitcast(sum_, "uint32") - magic
-    smallest = const((lower + 1) << _SINGLE.fraction, "uint32")
-    return select(magnitude < smallest, denormal, normal)
+    magic = te.const((lower + 1 + shift) << _SINGLE.fraction, "uint32")
+    sum_ = te.bitcast(magnitude, "float32") + te.bitcast(magic, "float32")
+    denormal = te.bitcast(sum_, "uint32") - magic
+    smallest = te.const((lower + 1) << _SINGLE.fraction, "uint32")
+    return te.select(magnitude < smallest, denormal, normal)
 
 
-def _undone(value: Expr, dtype: str, facts: Facts) -> Expr | None:
+def _undone(value: te.Expr, dtype: str, facts: Facts) -> te.Expr | None:
     """The narrow float that `value` was converted from, if any: the conversion cancels."""
     part = value
     for _ in range(12):
@@ -214,67 +200,71 @@ def _undone(value: Expr, dtype: str, facts: Facts) -> Expr | None:
         below = children(part)
         if not below:
             return None
-        part = below[0] if not isinstance(below[0], Const) else below[-1]
+        part = below[0] if not isinstance(below[0], te.Const) else below[-1]
     return None
 
 
-def expand_cast(operand: Expr, source: str, target: str, facts: Facts) -> Expr:
+def expand_cast(operand: te.Expr, source: str, target: str, facts: Facts) -> te.Expr:
     """A cast from `source` to `target`, both in their carriers."""
     if source == target:
         return operand
     if target == "bool":
-        return operand if operand.dtype == "bool" else not_equal(operand, const(0, operand.dtype))
+        return (
+            operand
+            if operand.dtype == "bool"
+            else te.not_equal(operand, te.const(0, operand.dtype))
+        )
     if target in NARROW_FLOATS:
         return from_narrow(to_narrow(_single(operand, target), target, facts), facts)
     if dtypes.is_float(target):
-        return cast(operand, target)
+        return te.cast(operand, target)
     if dtypes.is_float(source):
         return _saturated(operand, target)
     return _wrapped(operand, target)
 
 
-def _wrapped(operand: Expr, target: str) -> Expr:
-    return low_bits(cast(operand, STORAGE.get(target, target)), target)
+def _wrapped(operand: te.Expr, target: str) -> te.Expr:
+    return low_bits(te.cast(operand, STORAGE.get(target, target)), target)
 
 
-def low_bits(value: Expr, dtype: str) -> Expr:
+def low_bits(value: te.Expr, dtype: str) -> te.Expr:
     """Wrap integers of fewer than eight bits, which are computed in eight."""
     if dtype not in STORAGE:
         return value
-    bits = width(dtype)
+    bits = te.width(dtype)
     if dtype in dtypes.SIGNED:
         return (value << 8 - bits) >> 8 - bits
     return value & ((1 << bits) - 1)
 
 
-def _single(operand: Expr, target: str) -> Expr:
+def _single(operand: te.Expr, target: str) -> te.Expr:
     """The value as float32, so that rounding it to `target` rounds correctly."""
     if operand.dtype != "float64" or target != "float16":
-        return cast(operand, "float32")
+        return te.cast(operand, "float32")
     # rounding to odd first avoids double rounding
-    nearest = cast(operand, "float32")
-    back = cast(nearest, "float64")
-    bits = bitcast(nearest, "uint32")
-    size, again = absolute(operand), absolute(back)
-    cut = bits - select(again > size, const(1, "uint32"), const(0, "uint32"))
-    odd = bitcast(cut | 1, "float32")
-    return select(equal(size, again) | not_equal(size, size), nearest, odd)
+    nearest = te.cast(operand, "float32")
+    back = te.cast(nearest, "float64")
+    bits = te.bitcast(nearest, "uint32")
+    size, again = te.absolute(operand), te.absolute(back)
+    cut = bits - te.select(again > size, te.const(1, "uint32"), te.const(0, "uint32"))
+    odd = te.bitcast(cut | 1, "float32")
+    return te.select(te.equal(size, again) | te.not_equal(size, size), nearest, odd)
 
 
-def _saturated(operand: Expr, target: str) -> Expr:
+def _saturated(operand: te.Expr, target: str) -> te.Expr:
     """A float truncated to an integer, saturating; 0 for NaN."""
     carrier = STORAGE.get(target, target)
-    bits, digits = width(target), 24 if operand.dtype == "float32" else 53
+    bits, digits = te.width(target), 24 if operand.dtype == "float32" else 53
     signed = target in dtypes.SIGNED
     low = -(1 << bits - 1) if signed else 0
     beyond = 1 << (bits - 1 if signed else bits)  # the first integer out of range
     # the largest float in range
     most = beyond - 1 if beyond.bit_length() <= digits else beyond - (beyond >> digits)
-    lowest, highest = const(low, operand.dtype), const(most, operand.dtype)
-    above = select(operand > lowest, operand, lowest)
-    inside = select(above < highest, above, highest)
-    result = cast(inside, carrier)
+    lowest, highest = te.const(low, operand.dtype), te.const(most, operand.dtype)
+    above = te.select(operand > lowest, operand, lowest)
+    inside = te.select(above < highest, above, highest)
+    result = te.cast(inside, carrier)
     if most != beyond - 1:
-        limit = const(beyond, operand.dtype)
-        result = select(operand >= limit, const(beyond - 1, carrier), result)
-    return select(equal(operand, operand), result, const(0, carrier))
+        limit = te.const(beyond, operand.dtype)
+        result = te.select(operand >= limit, te.const(beyond - 1, carrier), result)
+    return te.select(te.equal(operand, operand), result, te.const(0, carrier))

@@ -11,36 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from relay import dtypes
-from relay.te.expr import (
-    Axis,
-    Combiner,
-    Const,
-    Expr,
-    Reduce,
-    binary,
-    compare,
-    const,
-    select,
-    width,
-)
+from relay.te import expr as te
 
-Axes = Axis | Sequence[Axis]
+Axes = te.Axis | Sequence[te.Axis]
 
 
-def reduce(combiner: Combiner, values: Sequence[Expr], axes: Axes) -> tuple[Expr, ...]:
+def reduce(combiner: te.Combiner, values: Sequence[te.Expr], axes: Axes) -> tuple[te.Expr, ...]:
     """The results of a reduction; over no axes, the values themselves."""
-    over = (axes,) if isinstance(axes, Axis) else tuple(axes)
+    over = (axes,) if isinstance(axes, te.Axis) else tuple(axes)
     if not over:
         return tuple(values)
     held = tuple(values)
-    return tuple(Reduce(value.dtype, combiner, over, held, i) for i, value in enumerate(held))
+    return tuple(te.Reduce(value.dtype, combiner, over, held, i) for i, value in enumerate(held))
 
 
-def lowest(dtype: str) -> Const:
+def lowest(dtype: str) -> te.Const:
     """The lower bound of a type: -inf, or its smallest value."""
     if dtypes.is_float(dtype):
-        return Const(dtype, -_most(dtype) if dtype != "float8_e8m0fnu" else 2.0**-127)
-    return const(-(1 << (width(dtype) - 1)) if dtype in dtypes.SIGNED else 0, dtype)
+        return te.Const(dtype, -_most(dtype) if dtype != "float8_e8m0fnu" else 2.0**-127)
+    return te.const(-(1 << (te.width(dtype) - 1)) if dtype in dtypes.SIGNED else 0, dtype)
 
 
 def _most(dtype: str) -> float:
@@ -59,84 +48,70 @@ _LARGEST = {
 }
 
 
-def highest(dtype: str) -> Const:
+def highest(dtype: str) -> te.Const:
     """The upper bound of a type: inf, or its largest value."""
     if dtypes.is_float(dtype):
-        return Const(dtype, _most(dtype))
-    bits = width(dtype)
-    return const((1 << (bits - 1 if dtype in dtypes.SIGNED else bits)) - 1, dtype)
+        return te.Const(dtype, _most(dtype))
+    bits = te.width(dtype)
+    return te.const((1 << (bits - 1 if dtype in dtypes.SIGNED else bits)) - 1, dtype)
 
 
-def _simple(name: str, op: str, identity: Callable[[str], Const]) -> Combiner:
-    return Combiner(
+def _simple(name: str, op: str, identity: Callable[[str], te.Const]) -> te.Combiner:
+    return te.Combiner(
         name,
         lambda types: tuple(identity(dtype) for dtype in types),
-        lambda left, right: (binary(op, left[0], right[0]),),
+        lambda left, right: (te.binary(op, left[0], right[0]),),
     )
 
 
-SUM = _simple("sum", "add", lambda dtype: const(0, dtype))
-PRODUCT = _simple("product", "mul", lambda dtype: const(1, dtype))
+SUM = _simple("sum", "add", lambda dtype: te.const(0, dtype))
+PRODUCT = _simple("product", "mul", lambda dtype: te.const(1, dtype))
 MAXIMUM = _simple("maximum", "max", lowest)
 MINIMUM = _simple("minimum", "min", highest)
-ALL = _simple("all", "and", lambda dtype: const(-1 if dtype != "bool" else True, dtype))
-ANY = _simple("any", "or", lambda dtype: const(0, dtype))
+ALL = _simple("all", "and", lambda dtype: te.const(-1 if dtype != "bool" else True, dtype))
+ANY = _simple("any", "or", lambda dtype: te.const(0, dtype))
 
 
-def sum(value: Expr, axes: Axes) -> Expr:
-    return reduce(SUM, (value,), axes)[0]
+def _over(combiner: te.Combiner) -> Callable[[te.Expr, Axes], te.Expr]:
+    """The reduction of one value over axes."""
+    return lambda value, axes: reduce(combiner, (value,), axes)[0]
 
 
-def product(value: Expr, axes: Axes) -> Expr:
-    return reduce(PRODUCT, (value,), axes)[0]
+sum, product = _over(SUM), _over(PRODUCT)
+max, min = _over(MAXIMUM), _over(MINIMUM)
+all, any = _over(ALL), _over(ANY)
 
 
-def max(value: Expr, axes: Axes) -> Expr:
-    return reduce(MAXIMUM, (value,), axes)[0]
-
-
-def min(value: Expr, axes: Axes) -> Expr:
-    return reduce(MINIMUM, (value,), axes)[0]
-
-
-def all(value: Expr, axes: Axes) -> Expr:
-    return reduce(ALL, (value,), axes)[0]
-
-
-def any(value: Expr, axes: Axes) -> Expr:
-    return reduce(ANY, (value,), axes)[0]
-
-
-def _first(better: str) -> Combiner:
+def _first(better: str) -> te.Combiner:
     """(value, index) of the first extremum; NaN wins over any number."""
 
-    def identity(types: tuple[str, ...]) -> tuple[Expr, ...]:
+    def identity(types: tuple[str, ...]) -> tuple[te.Expr, ...]:
         worst = lowest(types[0]) if better == "gt" else highest(types[0])
         return worst, highest(types[1])
 
-    def combine(left: tuple[Expr, ...], right: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def combine(left: tuple[te.Expr, ...], right: tuple[te.Expr, ...]) -> tuple[te.Expr, ...]:
         (a, i), (b, j) = left, right
-        wins = compare(better, a, b)
-        ties = compare("eq", a, b)
+        wins = te.compare(better, a, b)
+        ties = te.compare("eq", a, b)
         if dtypes.is_float(a.dtype):
-            a_nan, b_nan = compare("ne", a, a), compare("ne", b, b)
+            a_nan, b_nan = te.compare("ne", a, a), te.compare("ne", b, b)
             wins = wins | (a_nan & ~b_nan)
             ties = ties | (a_nan & b_nan)
-        keep = wins | (ties & compare("lt", i, j))
-        return select(keep, a, b), select(keep, i, j)
+        keep = wins | (ties & te.compare("lt", i, j))
+        return te.select(keep, a, b), te.select(keep, i, j)
 
-    return Combiner("argmax" if better == "gt" else "argmin", identity, combine)
+    return te.Combiner("argmax" if better == "gt" else "argmin", identity, combine)
 
 
 ARGMAX = _first("gt")
 ARGMIN = _first("lt")
 
 
-def argmax(value: Expr, position: Expr, axes: Axes) -> tuple[Expr, ...]:
+def argmax(value: te.Expr, position: te.Expr, axes: Axes) -> tuple[te.Expr, ...]:
     """(maximum, its first position); `position` is the index of the element."""
     return reduce(ARGMAX, (value, position), axes)
 
 
-def argmin(value: Expr, position: Expr, axes: Axes) -> tuple[Expr, ...]:
+def argmin(value: te.Expr, position: te.Expr, axes: Axes) -> tuple[te.Expr, ...]:
     """(minimum, its first position); `position` is the index of the element."""
     return reduce(ARGMIN, (value, position), axes)

@@ -7,18 +7,7 @@ from functools import reduce
 from operator import and_
 
 from relay import tree
-from relay.te.expr import (
-    INDEX,
-    Binary,
-    Call,
-    Const,
-    Expr,
-    Extent,
-    Read,
-    const,
-    substitute,
-    variables,
-)
+from relay.te import expr as te
 from relay.te.loops import Allocate, Block, For, If, Let, Statement, Store, While
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
@@ -26,19 +15,19 @@ from relay.tree import Steps
 _FUNCTION = 12  # cost of a mathematical function
 
 
-def work(statement: Statement) -> Expr:
+def work(statement: Statement) -> te.Expr:
     """The approximate number of operations; loops whose extent depends on values count once."""
     simplify = Simplifier()
 
-    def count(part: Statement) -> Steps[Expr]:
-        inside: Expr
+    def count(part: Statement) -> Steps[te.Expr]:
+        inside: te.Expr
         match part:
             case For():
                 inside = yield count(part.body)
-                turns = part.extent if _is_size(part.extent) else const(1, INDEX)
+                turns = part.extent if _is_size(part.extent) else te.const(1, te.INDEX)
                 return simplify(inside * turns)
             case Block():
-                total: Expr = const(0, INDEX)
+                total: te.Expr = te.const(0, te.INDEX)
                 for step in part.steps:
                     total = total + (yield count(step))
                 return simplify(total)
@@ -52,25 +41,25 @@ def work(statement: Statement) -> Expr:
                 inside = yield count(part.body)
                 return inside
             case Store():
-                return const(_cost(part.value), INDEX)
+                return te.const(_cost(part.value), te.INDEX)
             case _:
-                return const(0, INDEX)
+                return te.const(0, te.INDEX)
 
     return simplify(tree.run(count(statement)))
 
 
-def _is_size(extent: Expr) -> bool:
-    return all(isinstance(var, Extent) for var in variables(extent)) and not any(
-        isinstance(part, Read) for part in tree.postorder(extent)
+def _is_size(extent: te.Expr) -> bool:
+    return all(isinstance(var, te.Extent) for var in te.variables(extent)) and not any(
+        isinstance(part, te.Read) for part in tree.postorder(extent)
     )
 
 
-def _cost(value: Expr) -> int:
+def _cost(value: te.Expr) -> int:
     total = 1
-    for part in tree.postorder(value, enter=lambda e: e.dtype != INDEX):
-        if isinstance(part, Call):
+    for part in tree.postorder(value, enter=lambda e: e.dtype != te.INDEX):
+        if isinstance(part, te.Call):
             total += _FUNCTION
-        elif isinstance(part, Binary | Read) and part.dtype != INDEX:
+        elif isinstance(part, te.Binary | te.Read) and part.dtype != te.INDEX:
             total += 1
     return total
 
@@ -83,11 +72,11 @@ def without_idle_loops(statement: Statement) -> Statement:
     2^40 elements.
     """
 
-    def walk(part: Statement, known: frozenset[Expr]) -> Steps[Statement]:
+    def walk(part: Statement, known: frozenset[te.Expr]) -> Steps[Statement]:
         match part:
             case For():
                 condition = _busy(part.body)
-                asked: list[Expr] = []
+                asked: list[te.Expr] = []
                 if condition is not None and _is_size(condition):
                     asked = [one for one in _conjuncts(condition) if one not in known]
                 inside = frozenset((*known, *asked, part.extent > 0))
@@ -112,39 +101,39 @@ def without_idle_loops(statement: Statement) -> Statement:
     return tree.run(walk(statement, frozenset()))
 
 
-def _conjuncts(condition: Expr) -> list[Expr]:
+def _conjuncts(condition: te.Expr) -> list[te.Expr]:
     found, waiting = [], [condition]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, Binary) and one.op == "and":
+        if isinstance(one, te.Binary) and one.op == "and":
             waiting += (one.right, one.left)
         else:
             found.append(one)
     return found
 
 
-def _busy(statement: Statement) -> Expr | None:
+def _busy(statement: Statement) -> te.Expr | None:
     """The condition on sizes under which a statement does something; None if always."""
 
-    def walk(part: Statement) -> Steps[Expr | None]:
-        inside: Expr | None
+    def walk(part: Statement) -> Steps[te.Expr | None]:
+        inside: te.Expr | None
         match part:
             case For():
                 inside = yield walk(part.body)
-                if inside is not None and part.var in variables(inside):
+                if inside is not None and part.var in te.variables(inside):
                     inside = None
-                if isinstance(part.extent, Const):
+                if isinstance(part.extent, te.Const):
                     return inside
                 some = part.extent > 0
                 return some if inside is None else some & inside
             case Let():
                 inside = yield walk(part.body)
-                return None if inside is None else substitute(inside, {part.var: part.value})
+                return None if inside is None else te.substitute(inside, {part.var: part.value})
             case Allocate():
                 inside = yield walk(part.body)
                 return inside
             case Block() if part.steps:
-                found: Expr | None = None
+                found: te.Expr | None = None
                 for step in part.steps:
                     inside = yield walk(step)
                     if inside is None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import RelayError
-from relay.program import scalars
+from relay.program.scalars import OPERATIONS
+from relay.scalar_functions import BINARY, COMPARE, UNARY
 from relay.te import arithmetic
 
 Operation = Callable[..., Any]
@@ -44,11 +45,11 @@ def operation(op: str, operands: Sequence[str], result: str) -> Operation:
 
 
 def _compute(op: str, first: str, result: str) -> Operation:
-    if op in scalars.BINARY:
+    if op in BINARY:
         return lambda a, b: arithmetic.binary(op, a, b, first)
-    if op in scalars.COMPARE:
+    if op in COMPARE:
         return arithmetic.COMPARE[op]
-    if op in scalars.UNARY:
+    if op in UNARY:
         return lambda a: arithmetic.unary(op, a, first)
     if op == "cast":
         return lambda a: arithmetic.cast(a, first, result)
@@ -56,6 +57,6 @@ def _compute(op: str, first: str, result: str) -> Operation:
         return lambda a: arithmetic.bitcast(a, first, result)
     if op == "select":
         return lambda condition, a, b: a if condition else b
-    if op in scalars.OPERATIONS:
+    if op in OPERATIONS:
         return lambda *values: arithmetic.call(op, list(values), first)
     raise RelayError(f"there is no operation `{op}` on scalars")

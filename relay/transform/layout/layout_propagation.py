@@ -24,17 +24,7 @@ from collections.abc import Callable
 
 from relay import tree
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Expr,
-    Function,
-    Let,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.function_attrs import is_opaque
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType, TupleType
@@ -53,15 +43,15 @@ from relay.transform.layout.layout_spelling import spelled_layouts
 # What a call becomes, written over its own arguments; None leaves it as it is. Arguments that the
 # new call takes as they are, are laid as its attributes say; others are computed from them as
 # they were.
-Alter = Callable[[Call], "Expr | None"]
+Alter = Callable[[ir.Call], "ir.Expr | None"]
 
 
-def propagate(function: Function, alter: Alter) -> Function:
+def propagate(function: ir.Function, alter: Alter) -> ir.Function:
     """The function with calls altered, and the layouts of all others following."""
-    root: Syntax = function
+    root: ir.Syntax = function
     order = list(tree.postorder(root))
-    calls = [e for e in order if isinstance(e, Call) and isinstance(e.op, OpDef)]
-    altered: dict[int, Expr] = {}
+    calls = [e for e in order if isinstance(e, ir.Call) and isinstance(e.op, OpDef)]
+    altered: dict[int, ir.Expr] = {}
     for call in calls:
         after = alter(call)
         if after is not None and after is not call:
@@ -69,7 +59,7 @@ def propagate(function: Function, alter: Alter) -> Function:
     if not altered:
         return function
     result = _Propagation(function, order, altered).run()
-    assert isinstance(result, Function)
+    assert isinstance(result, ir.Function)
     return result
 
 
@@ -77,42 +67,44 @@ def propagate(function: Function, alter: Alter) -> Function:
 class _Held:
     """What an expression has become, and how its value lies."""
 
-    expr: Expr
+    expr: ir.Expr
     form: Forms = None
 
 
 class _Propagation:
-    def __init__(self, root: Function, order: list[Syntax], altered: dict[int, Expr]) -> None:
+    def __init__(
+        self, root: ir.Function, order: list[ir.Syntax], altered: dict[int, ir.Expr]
+    ) -> None:
         self._root = root
         self._order = order
         self._alterations = altered
         self._scopes = Scopes(root)
         self._held: dict[int, _Held] = {}
-        self._rebuilt: dict[int, Syntax] = {}  # clauses and patterns
-        self._bound: dict[Var, Expr] = {}
-        self._variables: dict[Var, _Held] = {}
-        self._laid: dict[tuple[int, Forms, Forms], Expr] = {}  # from form to form
-        self._fields: dict[tuple[int, int], Expr] = {}
+        self._rebuilt: dict[int, ir.Syntax] = {}  # clauses and patterns
+        self._bound: dict[ir.Var, ir.Expr] = {}
+        self._variables: dict[ir.Var, _Held] = {}
+        self._laid: dict[tuple[int, Forms, Forms], ir.Expr] = {}  # from form to form
+        self._fields: dict[tuple[int, int], ir.Expr] = {}
         self._opaque: dict[Scope, bool] = {}
         self._captured: set[int] = set()
         for node in self._order:
-            if isinstance(node, Let):
+            if isinstance(node, ir.Let):
                 self._bound[node.variable] = node.value
             inside = self._function_in(node)
             for child in tree.children(node):
                 if self._scopes.home(child).function is not inside:
                     self._captured.add(id(child))
 
-    def _function_in(self, node: Syntax) -> Scope:
+    def _function_in(self, node: ir.Syntax) -> Scope:
         """The function in which the parts of a node are used."""
-        if isinstance(node, Function):
+        if isinstance(node, ir.Function):
             return self._scopes.opened(node, "body")
         return self._scopes.home(node).function
 
-    def run(self) -> Expr:
+    def run(self) -> ir.Expr:
         for node in self._order:
-            if isinstance(node, Expr):
-                if not is_atom(node):
+            if isinstance(node, ir.Expr):
+                if not ir.is_atom(node):
                     self._held[id(node)] = self._settled(node, self._visit(node))
             else:
                 self._rebuilt[id(node)] = tree.rebuild(
@@ -120,17 +112,17 @@ class _Propagation:
                 )
         return self._as_it_was(self._root)
 
-    def _settled(self, node: Expr, held: _Held) -> _Held:
+    def _settled(self, node: ir.Expr, held: _Held) -> _Held:
         """The value as it was where functions use it that do not compute it."""
         if held.form is not None and id(node) in self._captured:
             return _Held(self._in_form(held, None))
         return held
 
-    def _visit(self, node: Expr) -> _Held:
+    def _visit(self, node: ir.Expr) -> _Held:
         match node:
-            case Call(op=OpDef() as op):
+            case ir.Call(op=OpDef() as op):
                 return self._call(node, op)
-            case Tuple(fields=fields):
+            case ir.Tuple(fields=fields):
                 held = [self._now(field) for field in fields]
                 forms = tuple(one.form if isinstance(one.form, Form) else None for one in held)
                 if any(forms):
@@ -138,11 +130,11 @@ class _Propagation:
                         self._in_form(one, form) for one, form in zip(held, forms, strict=True)
                     ]
                     return _Held(_over(node, *exprs), forms)
-            case TupleGetItem(tuple_value=value, index=index):
+            case ir.TupleGetItem(tuple_value=value, index=index):
                 whole = self._now(value)
                 if isinstance(whole.form, tuple):
                     return _Held(_over(node, whole.expr), whole.form[index])
-            case Let(variable=variable, value=value):
+            case ir.Let(variable=variable, value=value):
                 bound = self._variable(variable)
                 laid = self._in_form(self._now(value), bound.form)
                 return _Held(_over(node, bound.expr, laid, self._as_it_was(node.body)))
@@ -150,38 +142,38 @@ class _Propagation:
 
     # --- values
 
-    def _now(self, e: Expr) -> _Held:
+    def _now(self, e: ir.Expr) -> _Held:
         """What an expression has become."""
-        if isinstance(e, Var):
+        if isinstance(e, ir.Var):
             return self._variable(e)
-        return _Held(e) if is_atom(e) else self._held[id(e)]
+        return _Held(e) if ir.is_atom(e) else self._held[id(e)]
 
-    def _variable(self, variable: Var) -> _Held:
+    def _variable(self, variable: ir.Var) -> _Held:
         """The variable, or another one for a value that lies in another layout now."""
         if variable not in self._variables:
             value = self._bound.get(variable)
             held = None if value is None else self._held.get(id(value))
             if held is None or held.form is None or not self._may_change(variable, value):
                 return _Held(variable)
-            changed = Var(variable.name_hint, span=variable.span)
+            changed = ir.Var(variable.name_hint, span=variable.span)
             self._variables[variable] = _Held(changed, held.form)
         return self._variables[variable]
 
-    def _may_change(self, variable: Var, value: Expr | None) -> bool:
+    def _may_change(self, variable: ir.Var, value: ir.Expr | None) -> bool:
         if id(variable) in self._captured:
             return False
         annotation = variable.type_annotation
         return annotation is None or (value is not None and annotation == value.ty)
 
-    def _as_it_was(self, e: Expr) -> Expr:
+    def _as_it_was(self, e: ir.Expr) -> ir.Expr:
         return self._in_form(self._now(e), None)
 
-    def _plain(self, part: Syntax) -> Syntax:
-        if isinstance(part, Expr):
+    def _plain(self, part: ir.Syntax) -> ir.Syntax:
+        if isinstance(part, ir.Expr):
             return self._as_it_was(part)
         return self._rebuilt.get(id(part), part)
 
-    def _in_form(self, held: _Held, form: Forms) -> Expr:
+    def _in_form(self, held: _Held, form: Forms) -> ir.Expr:
         """The value laid as `form` says."""
         if held.form == form:
             return held.expr
@@ -191,7 +183,7 @@ class _Propagation:
             self._laid[key] = self._relaid(held, form)
         return self._laid[key]
 
-    def _relaid(self, held: _Held, form: Forms) -> Expr:
+    def _relaid(self, held: _Held, form: Forms) -> ir.Expr:
         now = held.form
         if isinstance(now, Form):
             assert not isinstance(form, tuple)
@@ -206,20 +198,20 @@ class _Propagation:
         for index in range(count):
             field = _Held(self._field(held.expr, index), before[index])
             fields.append(self._in_form(field, after[index]))
-        return Tuple(tuple(fields))
+        return ir.Tuple(tuple(fields))
 
-    def _field(self, whole: Expr, index: int) -> Expr:
+    def _field(self, whole: ir.Expr, index: int) -> ir.Expr:
         """A field of a tuple; the tuple stays, for what else computing it does."""
-        if isinstance(whole, Tuple) and all(map(is_atom, whole.fields)):
+        if isinstance(whole, ir.Tuple) and all(map(ir.is_atom, whole.fields)):
             return whole.fields[index]
         key = (id(whole), index)
         if key not in self._fields:
-            self._fields[key] = TupleGetItem(whole, index)
+            self._fields[key] = ir.TupleGetItem(whole, index)
         return self._fields[key]
 
     # --- calls
 
-    def _call(self, call: Call, op: OpDef) -> _Held:
+    def _call(self, call: ir.Call, op: OpDef) -> _Held:
         if isinstance(call.ty, TensorType | TupleType) and not self._is_opaque(call):
             if (altered := self._altered(call)) is not None:
                 return altered
@@ -231,7 +223,7 @@ class _Propagation:
                     return _Held(*laid)
         return _Held(_over(call, *(self._plain(child) for child in tree.children(call))))
 
-    def _altered(self, call: Call) -> _Held | None:
+    def _altered(self, call: ir.Call) -> _Held | None:
         after = self._alterations.get(id(call))
         if after is None:
             return None
@@ -239,14 +231,14 @@ class _Propagation:
             return _Held(*laid)
         return _Held(self._over_plain_arguments(call, after))
 
-    def _laid_out(self, before: Call, after: Expr) -> Rewritten | None:
+    def _laid_out(self, before: ir.Call, after: ir.Expr) -> Rewritten | None:
         """A call that takes and gives layouts instead of one that took and gave others."""
-        if not isinstance(after, Call) or len(after.args) != len(before.args):
+        if not isinstance(after, ir.Call) or len(after.args) != len(before.args):
             return None
         old, new = spelled_layouts(before), spelled_layouts(after)
         if old is None or new is None:
             return None
-        args: list[Expr] = []
+        args: list[ir.Expr] = []
         for i, (arg, given) in enumerate(zip(after.args, before.args, strict=True)):
             source, target = old[0][i], new[0][i]
             if arg is not given:
@@ -265,14 +257,14 @@ class _Propagation:
             return call, (form, *[None] * (len(before.ty.fields) - 1))
         return (call, form) if is_unblocked(out) else (transform_layout(call, new[1], out), None)
 
-    def _over_plain_arguments(self, call: Call, after: Expr) -> Expr:
+    def _over_plain_arguments(self, call: ir.Call, after: ir.Expr) -> ir.Expr:
         """`after`, written over the arguments of `call`, over these as they are now."""
-        seeds: dict[Syntax, Syntax] = {arg: self._as_it_was(arg) for arg in call.args}
+        seeds: dict[ir.Syntax, ir.Syntax] = {arg: self._as_it_was(arg) for arg in call.args}
         result = tree.transform(after, lambda _, now: now, seeds)
-        assert isinstance(result, Expr)
+        assert isinstance(result, ir.Expr)
         return result
 
-    def _is_opaque(self, call: Call) -> bool:
+    def _is_opaque(self, call: ir.Call) -> bool:
         """Whether the call is in an opaque function."""
         path: list[Scope] = []
         scope: Scope | None = self._scopes.home(call).function
@@ -291,10 +283,10 @@ class _Propagation:
         return found
 
 
-def _over(e: Expr, *parts: Syntax) -> Expr:
+def _over(e: ir.Expr, *parts: ir.Syntax) -> ir.Expr:
     """`e` with other parts; `e` itself when they are its own."""
     result = tree.rebuild(e, parts)
-    assert isinstance(result, Expr)
+    assert isinstance(result, ir.Expr)
     return result
 
 

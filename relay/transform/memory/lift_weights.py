@@ -25,20 +25,7 @@ from relay.analysis.precompute import is_precomputable, is_worth_storing, size_o
 from relay.check.infer import infer_module, with_known_types
 from relay.errors import PassError
 from relay.immutable import frozen
-from relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    Syntax,
-    Tuple,
-    TupleGetItem,
-    Var,
-    is_atom,
-)
+from relay.ir import expr as ir
 from relay.ir.function_attrs import WEIGHTS
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
@@ -59,7 +46,7 @@ class LiftWeights(ModulePass):
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         if "main" not in module or WEIGHTS not in module["main"].attrs:
             return module
-        main: Function = module["main"]
+        main: ir.Function = module["main"]
         names = set(main.attrs[WEIGHTS])
         weights = [param for param in main.params if param.name_hint in names]
         if missing := sorted(names - {param.name_hint for param in weights}):
@@ -80,14 +67,16 @@ def _unused(module: IRModule, stem: str) -> str:
 class _Split:
     """Splits a function into the part that depends on weights alone, and the rest."""
 
-    function: Function
-    weights: list[Var]
-    bound: dict[Var, Expr] = field(default_factory=dict)  # variables of lets
+    function: ir.Function
+    weights: list[ir.Var]
+    bound: dict[ir.Var, ir.Expr] = field(default_factory=dict)  # variables of lets
     # of expressions that depend on weights alone: their form in `@prepare`, and the bytes of
     # weights they depend on
-    lifted: dict[int, Expr] = field(default_factory=dict)
+    lifted: dict[int, ir.Expr] = field(default_factory=dict)
     origins: dict[int, int] = field(default_factory=dict)
-    packed: dict[int, tuple[Expr, Var]] = field(default_factory=dict)  # by the form in @prepare
+    packed: dict[int, tuple[ir.Expr, ir.Var]] = field(
+        default_factory=dict
+    )  # by the form in @prepare
     types: dict[int, Type] = field(default_factory=dict)  # of new expressions
 
     def __post_init__(self) -> None:
@@ -96,38 +85,38 @@ class _Split:
             self.origins[id(weight)] = size_of(weight.checked_type) or 0
         self.order = list(tree.postorder(self.function.body, enter=_is_entered))
         for node in self.order:
-            if isinstance(node, Let):
+            if isinstance(node, ir.Let):
                 self.bound[node.variable] = node.value
         for node in self.order:
-            if isinstance(node, Expr):
+            if isinstance(node, ir.Expr):
                 self.look_at(node)
 
-    def meant(self, part: Expr) -> Expr:
+    def meant(self, part: ir.Expr) -> ir.Expr:
         """`part`, or the value that a variable of a let is bound to."""
         passed = []
-        while isinstance(part, Var) and part in self.bound:
+        while isinstance(part, ir.Var) and part in self.bound:
             passed.append(part)
             part = self.bound[part]
         for variable in passed:
             self.bound[variable] = part
         return part
 
-    def is_lifted(self, part: Syntax) -> bool:
-        return isinstance(part, Expr) and id(self.meant(part)) in self.lifted
+    def is_lifted(self, part: ir.Syntax) -> bool:
+        return isinstance(part, ir.Expr) and id(self.meant(part)) in self.lifted
 
-    def look_at(self, node: Expr) -> None:
+    def look_at(self, node: ir.Expr) -> None:
         """Lift `node` if it depends on weights alone and is worth storing."""
         match node:
-            case Call(op=OpDef() as op, args=args) if is_precomputable(op):
+            case ir.Call(op=OpDef() as op, args=args) if is_precomputable(op):
                 parts = list(map(self.meant, args))
-            case Tuple(fields=args):
+            case ir.Tuple(fields=args):
                 parts = list(map(self.meant, args))
-            case TupleGetItem(tuple_value=value):
+            case ir.TupleGetItem(tuple_value=value):
                 parts = [self.meant(value)]
             case _:
                 return
         weighty = [part for part in parts if id(part) in self.lifted]
-        plain = sum(isinstance(part, Constant) for part in parts)
+        plain = sum(isinstance(part, ir.Constant) for part in parts)
         if not weighty or len(weighty) + plain < len(parts):
             return
         origin = sum(self.origins[id(part)] for part in weighty)
@@ -136,41 +125,47 @@ class _Split:
             return
         over = [self.in_prepare(child) for child in tree.children(node)]
         rebuilt = tree.rebuild(node, over)
-        assert isinstance(rebuilt, Expr)
+        assert isinstance(rebuilt, ir.Expr)
         self.types[id(rebuilt)] = node.checked_type
         self.lifted[id(node)] = rebuilt
         self.origins[id(node)] = origin
 
-    def in_prepare(self, part: Syntax) -> Syntax:
-        if not isinstance(part, Expr):
+    def in_prepare(self, part: ir.Syntax) -> ir.Syntax:
+        if not isinstance(part, ir.Expr):
             return part
         found = self.meant(part)
         return self.lifted.get(id(found), found)
 
-    def border(self) -> Iterable[Expr]:
+    def border(self) -> Iterable[ir.Expr]:
         """The lifted expressions with users that are not lifted."""
         for node in self.order:
-            if is_atom(node) or self.is_lifted(node):
+            if ir.is_atom(node) or self.is_lifted(node):
                 continue
-            used: Iterable[Syntax]
-            if isinstance(node, Let):
+            used: Iterable[ir.Syntax]
+            if isinstance(node, ir.Let):
                 used = (node.body,)  # the value is used where the variable is
             elif _is_entered(node):
                 used = tree.children(node)
             else:
                 used = free_vars(node)
-            yield from (part for part in used if isinstance(part, Expr) and self.is_lifted(part))
+            yield from (part for part in used if isinstance(part, ir.Expr) and self.is_lifted(part))
         if self.is_lifted(self.function.body):
             yield self.function.body
 
-    def main(self, prepare: str) -> Function:
+    def main(self, prepare: str) -> ir.Function:
         """The function without its weights."""
-        replaced: dict[Syntax, Syntax] = {part: self.handed_over(part) for part in self.border()}
+        replaced: dict[ir.Syntax, ir.Syntax] = {
+            part: self.handed_over(part) for part in self.border()
+        }
 
-        def drop(before: Syntax, after: Syntax) -> Syntax:
-            if isinstance(before, Let) and isinstance(after, Let) and self.is_lifted(before.value):
+        def drop(before: ir.Syntax, after: ir.Syntax) -> ir.Syntax:
+            if (
+                isinstance(before, ir.Let)
+                and isinstance(after, ir.Let)
+                and self.is_lifted(before.value)
+            ):
                 return after.body
-            if isinstance(before, Expr) and before.ty is not None:
+            if isinstance(before, ir.Expr) and before.ty is not None:
                 self.types[id(after)] = before.ty
             return after
 
@@ -180,29 +175,29 @@ class _Split:
         params = (*inputs, *(var for _, var in self.packed.values()))
         return tree.replace(self.function, params=params, body=body, attrs=attrs)
 
-    def prepare(self) -> Function:
+    def prepare(self) -> ir.Function:
         """The function that computes on weights."""
         for part in self.border():
             self.handed_over(part)
-        result = Tuple(tuple(e for e, _ in self.packed.values()))
+        result = ir.Tuple(tuple(e for e, _ in self.packed.values()))
         ty = TupleType(tuple(self.types[id(variable)] for _, variable in self.packed.values()))
         self.types[id(result)] = ty
-        return Function(tuple(self.weights), result, ty)
+        return ir.Function(tuple(self.weights), result, ty)
 
-    def type_of(self, e: Expr) -> Type | None:
+    def type_of(self, e: ir.Expr) -> Type | None:
         """The type of a new expression."""
-        return e.declared_type if isinstance(e, Function) else self.types.get(id(e))
+        return e.declared_type if isinstance(e, ir.Function) else self.types.get(id(e))
 
-    def handed_over(self, part: Expr) -> Var:
+    def handed_over(self, part: ir.Expr) -> ir.Var:
         """The parameter of `@main` that a lifted expression becomes."""
         lifted = self.lifted[id(self.meant(part))]
         if id(lifted) not in self.packed:
-            variable = Var(f"packed_{len(self.packed)}", part.checked_type)
+            variable = ir.Var(f"packed_{len(self.packed)}", part.checked_type)
             self.types[id(variable)] = part.checked_type
             self.packed[id(lifted)] = (lifted, variable)
         return self.packed[id(lifted)][1]
 
 
-def _is_entered(node: Syntax) -> bool:
+def _is_entered(node: ir.Syntax) -> bool:
     """Whether the parts of `node` may be lifted: not out of branches and functions."""
-    return not isinstance(node, Function | If | Match)
+    return not isinstance(node, ir.Function | ir.If | ir.Match)
