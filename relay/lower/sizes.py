@@ -20,7 +20,7 @@ from relay.errors import LowerError
 from relay.extents import EXPECTED, is_size
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
-from relay.te.expr import Binary, binary, fold
+from relay.te.expr import INDEX, Binary, binary, fold
 from relay.tree import Steps
 
 
@@ -146,7 +146,7 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
             made.append(values[str(step.value)])
         else:
             left, right = (made[operand] for operand in step.operands)
-            made.append(fold(step.op, left, right, te.INDEX))
+            made.append(fold(step.op, left, right, INDEX))
     return made[result]
 
 

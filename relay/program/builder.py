@@ -1,8 +1,8 @@
-"""Builds a function: registers, and blocks that are filled one after the other."""
+"""Builds functions of a program: registers, and basic blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +12,13 @@ from relay.program import program as isa
 
 
 def place_of(span: AnySpan | None) -> str:
-    """A place in the source, for errors; nothing where that is not known."""
+    """A source location as text, for errors; empty if unknown."""
     return "" if span is None else str(span)
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A value while lowering: a register of the function that is being built, or of `prepare`."""
+    """A value during lowering: a register of the current function, or of `prepare`."""
 
     stage: Builder = field(repr=False, compare=False)
     register: isa.Register
@@ -26,7 +26,7 @@ class At:
 
 @dataclass(eq=False)
 class OpenBlock:
-    """A block to which instructions are still added."""
+    """A basic block under construction."""
 
     number: int
     params: tuple[isa.Register, ...] = ()
@@ -36,17 +36,17 @@ class OpenBlock:
 
 @dataclass(eq=False)
 class Builder:
-    """Builds a function. Instructions go to the current block."""
+    """Builds a function; instructions are appended to the current block."""
 
     name: str
     registers: list[isa.Spec] = field(default_factory=list)
     blocks: list[OpenBlock] = field(default_factory=lambda: [OpenBlock(0)])
     current: OpenBlock = field(init=False)
-    where: str = ""  # the place in the source of what is allocated now, for dynamic dimensions
-    loaded: dict[isa.Register, str] = field(default_factory=dict)  # registers that are constants
+    where: str = ""  # source location of allocations with dynamic dimensions
+    loaded: dict[isa.Register, str] = field(default_factory=dict)  # register -> its constant
     roots: dict[isa.Register, isa.Register] = field(
         default_factory=dict
-    )  # of views: whose memory it is
+    )  # view -> the register that owns its memory
 
     def __post_init__(self) -> None:
         self.current = self.blocks[0]
@@ -60,20 +60,26 @@ class Builder:
     def add(self, instruction: isa.Instruction) -> None:
         self.current.instructions.append(instruction)
 
+    def emit(
+        self, spec: isa.Spec, kind: Callable[..., isa.Instruction], *args: Any
+    ) -> isa.Register:
+        """A new register, written by an instruction."""
+        register = self.new(spec)
+        self.add(kind(register, *args))
+        return register
+
     def load(self, name: str, spec: TensorSpec) -> isa.Register:
         """The register of a constant; a block loads each once."""
         constants = self.current.constants
         if name not in constants:
-            constants[name] = self.new(spec)
+            constants[name] = self.emit(spec, isa.LoadConstant, name)
             self.loaded[constants[name]] = name
-            self.add(isa.LoadConstant(constants[name], name))
         return constants[name]
 
     def view(
         self, source: isa.Register, spec: TensorSpec, sizes: Sequence[isa.Register] = ()
     ) -> isa.Register:
-        made = self.new(spec)
-        self.add(isa.ViewTensor(made, source, tuple(sizes), self.where if sizes else ""))
+        made = self.emit(spec, isa.ViewTensor, source, tuple(sizes), self.where if sizes else "")
         self.roots[made] = self.roots.get(source, source)
         return made
 
@@ -86,8 +92,8 @@ class Builder:
         allocated: Sequence[Sequence[isa.Register]] | None = None,
         where: str = "",
     ) -> tuple[isa.Register, ...]:
-        """New registers, written by a kernel. `sizes` are those the kernel is given, `allocated`
-        those of the dynamic dimensions of each output; `where` is the place in the source."""
+        """New registers, written by a kernel. `sizes` are arguments of the kernel, `allocated` the
+        sizes of the dynamic dimensions of each output; `where` is the source location."""
         registers = tuple(map(self.new, outputs))
         for position, register in enumerate(registers):
             if isinstance(outputs[position], TensorSpec):
@@ -100,7 +106,7 @@ class Builder:
     # --- blocks
 
     def open(self, *params: isa.Register) -> OpenBlock:
-        """A block to jump to; `enter` it to fill it."""
+        """A new block; `enter` makes it the current one."""
         block = OpenBlock(len(self.blocks), params)
         self.blocks.append(block)
         return block
@@ -109,16 +115,10 @@ class Builder:
         self.current = block
 
     def end(self, terminator: isa.Terminator) -> None:
-        """Close the current block."""
+        """End the current block."""
         self.add(terminator)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the current block has a terminator."""
-        last = self.current.instructions[-1:]
-        return bool(last) and isinstance(last[0], isa.Terminator)
-
-    # --- the whole
+    # --- the function
 
     def returning(
         self, params: Sequence[isa.Parameter], value: Any, names: Sequence[str] = ()

@@ -7,8 +7,8 @@
     %4: bool = eq %2, %3
     branch %4 ? 1 : 2          block 1: kernels for equal sizes; block 2: those that broadcast
 
-`relay.lower.dynamic` says which sizes to read, what must hold of them, how large results are and
-which kernels to invoke.
+`relay.lower.dynamic` describes the sizes to read, their requirements, the shapes of results and the
+kernels to call.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def emit_dynamic(
     only_shapes: bool = False,
     places: Sequence[str] = (),
 ) -> list[At]:
-    """The results of a primitive function. With `only_shapes` the elements of its one argument are
-    those of its one result. `places` are those of its operators in the source."""
+    """The results of a call. With `only_shapes` the result is a reshaped view of the argument;
+    `places` are the source locations of the operators."""
     builder.where = place_of(span)
     call = _Call(builder, stages, args, builder.where, places, only_shapes)
     for variable in dynamic.variables:
@@ -69,7 +69,7 @@ def emit_dynamic(
 
 @dataclass(eq=False)
 class _Call:
-    """One call of a function, with the sizes known so far."""
+    """One call of a primitive function, with the sizes known so far."""
 
     builder: Builder
     stages: Stages
@@ -103,8 +103,7 @@ class _Call:
         assert isinstance(spec, TensorSpec | isa.ScalarSpec)
         found = self.stages.register(value, self.builder)
         if isinstance(spec, TensorSpec):
-            tensor, found = found, self.builder.new(isa.ScalarSpec(spec.dtype))
-            self.builder.add(isa.ReadElement(found, tensor, index))
+            found = self.builder.emit(isa.ScalarSpec(spec.dtype), isa.ReadElement, found, index)
         return found if spec.dtype == SIZE else operation(self.builder, "cast", (found,), SIZE)
 
     def require(self, required: Iterable[Requirement]) -> None:
@@ -117,7 +116,7 @@ class _Call:
             )
 
     def require_room(self, shape: Sequence[Dim]) -> None:
-        """Require that the number of elements can be counted; an extent of 0 counts as 1."""
+        """Require that the number of elements does not overflow; an extent of 0 counts as 1."""
         count = one = literal(self.builder, 1, SIZE)
         for dim in shape:
             extent = operation(self.builder, "max", (self.dim(dim), one), SIZE)
@@ -173,7 +172,7 @@ class _Call:
         return self.counted(made, specs) if dynamic.counted else made
 
     def counted(self, made: list[At], specs: list[isa.Spec]) -> list[At]:
-        """Views of the elements that were written, in front of what was allocated."""
+        """Views of the elements that were written, at the front of what was allocated."""
         *room, counts = made
         width = specs[-1].shape[1] if isinstance(specs[-1], TensorSpec) else 0
         assert isinstance(width, int)

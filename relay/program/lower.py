@@ -1,4 +1,4 @@
-"""Fused Relay -> program.
+"""Fused Relay -> straight-line program.
 
     def @main(%x: Tensor[(1, 8), float32]) {
       %0 = fn (%a, %w, Primitive=1) { nn.relu(nn.dense(%a, %w)) };
@@ -12,12 +12,12 @@
       return %2
     }
 
-Straight-line programs, that is: calls of functions are inlined, and what cannot be is refused; any
-other program is lowered by `relay.program.whole`. Every primitive function becomes the steps that
-`relay.lower` makes of it, in `main` or in `prepare` (`relay.program.stages`).
+Calls of functions are inlined; what cannot be inlined is refused (whole programs are lowered by
+`relay.program.whole`). A primitive function becomes kernel calls (`relay.lower`), in `main` or in
+`prepare` (`relay.program.stages`).
 
-What the pass LiftWeights took out of `@main` is a function over the weights, which become constants
-by their names; the last parameters of `@main` are the fields of its result.
+The function that the pass LiftWeights took out of `@main` computes from the weights; the fields of
+its result are the last parameters of `@main`.
 """
 
 from __future__ import annotations
@@ -45,19 +45,16 @@ from relay.program.stages import Lowering, Stages
 from relay.transform.memory import lift_weights
 from relay.tree import Steps
 
-# The operator that says that a value ends, which lowering finds out by itself.
+# Marks the end of a live range, which lowering computes itself.
 KILL = "memory.kill"
 
 
 def lower_module(
     module: IRModule, lowering: Lowering, *, whole: bool = False
 ) -> tuple[Program, dict[str, NDArray]]:
-    """The program of a typed, fused module, and the values of the constants written in it.
-
-    The constants without a value there are weights. `whole`: as a whole program.
-    """
+    """The program of a typed, fused module, and the values of its constants that are no weights."""
     if whole:
-        from relay.program.whole import lower_program  # not for straight-line code
+        from relay.program.whole import lower_program  # not loaded for straight-line code
 
         return lower_program(module, lowering)
     straight = _StraightLine(module, Stages(lowering))
@@ -69,11 +66,11 @@ def lower_module(
 
 @dataclass(eq=False)
 class Activation:
-    """The values of the expressions of one activation of a function, by identity."""
+    """The values of expressions in one inlined call, by identity."""
 
     outer: Activation | None
     found: dict[int, Any] = field(default_factory=dict)
-    bound: dict[int, Expr] = field(default_factory=dict)  # variables of lets
+    bound: dict[int, Expr] = field(default_factory=dict)  # let-bound variables
 
     def value_of(self, wanted: Expr) -> Any:
         passed = []
@@ -84,7 +81,7 @@ class Activation:
                     passed.append(id(wanted))
                 wanted = scope.bound[id(wanted)]
             else:
-                assert scope.outer is not None, "a variable of no function around"
+                assert scope.outer is not None, "an unbound variable"
                 scope = scope.outer
         value = scope.found[id(wanted)]
         for name in passed:
@@ -94,7 +91,7 @@ class Activation:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A function while lowering, with the activation it was made in; calls of it are inlined."""
+    """A function value during lowering, with the activation that it captures."""
 
     function: expr.Function
     scope: Activation | None
@@ -110,7 +107,6 @@ class _StraightLine:
 
     def program(self) -> Program:
         function = self.module[MAIN]
-        require_first_order(function)
         self.active.add(id(function))
         packed: tuple[Any, ...] = ()
         if lift_weights.PREPARE in function.attrs:
@@ -130,11 +126,11 @@ class _StraightLine:
 
     def parameter(self, param: Var) -> Any:
         """Registers of `main` for the value of a parameter."""
-        specs = tensor_specs(param.checked_type, param, "a parameter")
+        specs = tensor_specs(param.checked_type, param, f"parameter `%{param.name_hint}`")
         return unflatten(structure(param.checked_type), [self.main.new(spec) for spec in specs])
 
     def prepared_values(self, function: expr.Function) -> Steps[tuple[Any, ...]]:
-        """The fields of what a function over weights gives."""
+        """The results of the function over weights."""
         given = []
         for param in function.params:
             (spec,) = tensor_specs(param.checked_type, param, "a weight")
@@ -145,7 +141,7 @@ class _StraightLine:
     # --- expressions
 
     def body(self, closure: Closure, args: Sequence[Any]) -> Steps[Any]:
-        """The value of a function's body: tensors, functions, and tuples of them."""
+        """The value of a function body: tensors, functions, and tuples of them."""
         function = closure.function
         scope = Activation(closure.scope)
         scope.found.update((id(p), value) for p, value in zip(function.params, args, strict=True))
@@ -192,12 +188,13 @@ class _StraightLine:
                     else:
                         value = yield self.inline(node, callee, given)
                 case _:
-                    raise _Refusal(_what_it_is(node), node)
+                    what = _CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
+                    raise _Refusal(what, node)
             scope.found[id(node)] = value
         return scope.value_of(root)
 
     def inline(self, call: Call, callee: Closure, args: list[Any]) -> Steps[Any]:
-        """The value of a call: the body of the function, in its place."""
+        """The value of a call, whose body is inlined."""
         function = callee.function
         if id(function) in self.active:
             raise _Refusal(f"a recursive call of {callee.name}", call)
@@ -207,7 +204,7 @@ class _StraightLine:
         return value
 
     def results(self, result: Any, inputs: int) -> Any:
-        """The registers `main` returns: each of its own, and none the caller's or a constant."""
+        """The registers `main` returns: distinct memory, and neither inputs nor constants."""
         if not _is_data(result):
             raise _Refusal("a result that is a function", self.module[MAIN].body)
         taken = {*range(inputs)}
@@ -223,7 +220,7 @@ class _StraightLine:
         return unflatten(result, returned)
 
     def copy(self, register: Register) -> Register:
-        """A copy in memory of its own, made by a kernel like any other."""
+        """A copy in its own memory, made by a kernel."""
         copy = expr.get_op("copy")
         made: At = self.operator(Call(copy, ()), copy, [At(self.main, register)])
         return made.register
@@ -231,7 +228,7 @@ class _StraightLine:
     # --- primitive functions
 
     def operator(self, call: Call, op: expr.Op, args: Sequence[Any]) -> Any:
-        """The value of a call of an operator that came as a value, so that no pass fused it."""
+        """The value of a call of an operator that was a value, and so was not fused."""
         if not _is_data(tuple(args)):
             raise _Refusal(f"a call of `{op.name}` with functions", call)
         function = primitive_of(op, [type_of(arg) for arg in args], call.attrs)
@@ -252,17 +249,11 @@ class _StraightLine:
         return unflatten(structure(result_type), made)
 
 
-# --- what a program may have --------------------------------------------------------------------
-
-
-def require_first_order(function: expr.Function) -> None:
-    """An error when `function` takes or returns anything but tensors and tuples of them."""
-    for param in function.params:
-        tensor_specs(param.checked_type, param, f"parameter `%{param.name_hint}`")
+# --- restrictions --------------------------------------------------------------------------------
 
 
 def tensor_specs(ty: types.Type, where: Expr, what: str) -> list[TensorSpec]:
-    """The tensors in `ty`, from left to right; all sizes must be numbers."""
+    """The tensors in `ty`, flattened; an error for dynamic dimensions."""
     specs = []
     for leaf in flatten(structure(ty)):
         if not isinstance(leaf, types.TensorType):
@@ -275,23 +266,20 @@ def tensor_specs(ty: types.Type, where: Expr, what: str) -> list[TensorSpec]:
 
 
 def type_of(value: Any) -> types.Type:
-    """The type of tensors in tuples."""
+    """The type of a value."""
 
     def build(part: Any) -> Steps[types.Type]:
         if isinstance(part, At):
             spec = part.stage.registers[part.register]
             assert isinstance(spec, TensorSpec)
             return types.TensorType(tuple(map(int, spec.shape)), spec.dtype)
-        fields = []
-        for member in part:
-            fields.append((yield build(member)))
-        return types.TupleType(tuple(fields))
+        return types.TupleType(tuple((yield tree.gather(map(build, part)))))
 
     return tree.run(build(value))
 
 
 def require_own(function: expr.Function, what: str) -> None:
-    """Refuse functions that are left to another compiler."""
+    """Refuse functions of external compilers."""
     for mark in ("Compiler", "Extern"):
         if function.attrs.get(mark, "default") != "default":
             raise LowerError.of(
@@ -304,7 +292,7 @@ def require_own(function: expr.Function, what: str) -> None:
 
 
 def _is_straight(node: Any) -> bool:
-    """Whether the parts of an expression are always computed, and here."""
+    """Whether the parts of an expression are evaluated unconditionally."""
     return not isinstance(node, expr.Function | expr.If | expr.Match)
 
 
@@ -313,7 +301,7 @@ def _is_data(value: Any) -> bool:
 
 
 def _operators(function: expr.Function) -> str:
-    """The operators in a primitive function, by name."""
+    """The operators of a primitive function, by name."""
     calls = (node for node in tree.postorder(function.body) if isinstance(node, Call))
     names = (call.op.name for call in calls if isinstance(call.op, expr.Op))
     return ", ".join(f"`{name}`" for name in names)
@@ -329,19 +317,15 @@ _CONSTRUCTS: Mapping[type, str] = {
 }
 
 
-def _what_it_is(node: Any) -> str:
-    return _CONSTRUCTS.get(type(node), f"a {type(node).__name__}")
-
-
 @dataclass(eq=False)
 class _Refusal(Exception):
-    """What cannot be in a program, and where it was found."""
+    """What cannot be in a straight-line program, and where."""
 
     what: str
     where: Expr
 
     def explained(self, module: IRModule) -> DiagnosticError:
-        """The error to show; where the program has no source, its text after the passes."""
+        """The error for the user; a program without source is shown as text after the passes."""
         span: AnySpan | None = self.where.span
         for function in module.functions.values() if span is None else ():
             span = span or locate(self.where, function)

@@ -1,12 +1,12 @@
-"""`match` as switches: which clause a value takes, looking at each part of it at most once.
+"""Compiles `match` to a decision tree of switches, which tests each part at most once.
 
     match (%xs) { Cons(%x, Cons(%y, _)) => a, Cons(%x, _) => b, Nil => c }
     ->
     switch %xs { Cons: 1, Nil: 2 }        block 1: switch (its field 1) { Cons: a, Nil: b }
 
-The clauses are a table: one row each, one column for each part of the value that somebody asks
-about. The first question of the first row decides on what to switch; every outcome leaves a smaller
-table. A row without questions is the answer.
+The clauses are a pattern matrix: one row per clause, one column per tested part of the value. The
+first test of the first row is the next switch; each outcome leaves a smaller matrix. A row without
+tests is the clause to take.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ANYTHING = ir.PatternWildcard()
 
 @frozen
 class Part:
-    """A part of the value that is matched; no value where nobody asks for it."""
+    """A part of the matched value; its value is None if no pattern needs it."""
 
     value: Any
     type: Type
@@ -35,7 +35,7 @@ class Part:
 
 @frozen
 class Row:
-    """The patterns that a clause still tests, column by column, and the variables it has bound."""
+    """The remaining patterns of a clause, by column, and the variables bound so far."""
 
     clause: int
     questions: tuple[ir.Pattern, ...]
@@ -57,8 +57,8 @@ def lower_match(
     field: Callable[[Any, str, int, Sequence[Type]], Any],
     reached: Callable[[Row], None],
 ) -> None:
-    """Switches from the current block on. `field(data, constructor, index, types)` is the
-    value of a field; `reached` ends the current block, at a row whose clause it is."""
+    """Emit switches, starting in the current block. `field(data, constructor, index, types)` is the
+    value of a field; `reached` ends a block in which the clause of a row is taken."""
     rows = tuple(Row(index, (clause.lhs,)) for index, clause in enumerate(match.clauses))
     pending = [_Table(builder.current, (data,), rows)]
     while pending:
@@ -76,7 +76,7 @@ def lower_match(
 
 
 def _simplified(table: _Table) -> _Table:
-    """Bind variables and open tuples, so that the patterns left are constructors."""
+    """Bind variables and flatten tuples, so that the patterns left are constructors."""
     parts, rows = table.parts, table.rows
     column = 0
     while column < len(parts):
@@ -125,7 +125,7 @@ def _switch(
     module: IRModule,
     field: Callable[[Any, str, int, Sequence[Type]], Any],
 ) -> list[_Table]:
-    """End the block with a switch on one part; the tables of its outcomes."""
+    """End the block with a switch on one part; returns the matrices of its outcomes."""
     part = table.parts[column]
     definition = definition_of(part.type, module)
     asked = {
@@ -148,18 +148,11 @@ def _switch(
         cases.append((name, block.number))
         types = instantiated(constructor.inputs, definition, part.type)
         builder.enter(block)
-        fields = tuple(
-            Part(
-                field(part.value, name, index, types)
-                if any(
-                    not isinstance(row.questions[column + index], ir.PatternWildcard)
-                    for row in rows
-                )
-                else None,
-                ty,
-            )
-            for index, ty in enumerate(types)
-        )
+        fields = []
+        for index, ty in enumerate(types):
+            patterns = [row.questions[column + index] for row in rows]
+            used = not all(isinstance(one, ir.PatternWildcard) for one in patterns)
+            fields.append(Part(field(part.value, name, index, types) if used else None, ty))
         parts = (*table.parts[:column], *fields, *table.parts[column + 1 :])
         tables.append(_Table(block, parts, rows))
     otherwise: int | None = None
@@ -174,7 +167,7 @@ def _switch(
 
 
 def _with_fields(row: Row, column: int, constructor: str, count: int) -> Row | None:
-    """The row for a value of that constructor, whose fields are asked about in its place."""
+    """The row specialized to a constructor; None if its pattern is another constructor."""
     question = row.questions[column]
     inner: Sequence[ir.Pattern] = (ANYTHING,) * count
     if isinstance(question, ir.PatternConstructor):

@@ -1,4 +1,4 @@
-"""The native code of a program, and what the numbers in it mean."""
+"""The native code of a program, and the tables that its numbers refer to."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from relay.immutable import frozen
 
 @frozen
 class Site:
-    """A place where a run can end early: what to say, and where in the source it is. For a failing
-    kernel `kernel` is its name; for a check the texts show its numbers (`RequireEqual`)."""
+    """A place where a run can fail: the message and source location; the `kernel` that fails, or
+    the texts of a check (`RequireEqual`)."""
 
     message: str
     where: str
@@ -23,15 +23,15 @@ class Site:
 
 @frozen
 class NativeProgram:
-    """The code of a program's functions; that of its kernels is apart."""
+    """The code of a program's functions, without its kernels."""
 
     code: bytes
     entry: str  # the symbol of `main`
     sites: tuple[Site, ...]  # by number
-    constants: tuple[str, ...]  # the names of those in the context's array, in order
+    constants: tuple[str, ...]  # names, in the order of the context's array
 
     def facts(self) -> dict[str, Any]:
-        """All but the code, to be written down."""
+        """Everything but the code, for serialization."""
         return {
             "entry": self.entry,
             "sites": [asdict(site) for site in self.sites],
@@ -40,11 +40,11 @@ class NativeProgram:
 
     @staticmethod
     def of_facts(code: bytes, facts: dict[str, Any]) -> NativeProgram:
-        """What `facts` and `code` were read from."""
+        """The inverse of `facts`."""
         sites = tuple(Site(**site) for site in facts["sites"])
         return NativeProgram(code, facts["entry"], sites, tuple(facts["constants"]))
 
 
 def workspace_name(kernel: str) -> str:
-    """The function, beside a kernel, that says how much memory it wants."""
+    """The name of the function that computes the workspace size of a kernel."""
     return f"{kernel}_workspace"

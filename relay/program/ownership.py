@@ -8,20 +8,18 @@
       return %2                                           return %2
     }                                                   }
 
-A register holds what is in it, and every hold is handed over or let go exactly once, as early as
-can be:
+Every reference is transferred or released exactly once, as early as possible:
 
-- a function holds its arguments, a block its parameters, and whoever calls holds the results;
-- what an instruction consumes (`relay.program.uses`) is handed over; one that is needed later is
-  retained before;
-- what nobody uses any more is released: after its last use, or, where only one way of a branch goes
-  on using it, at the beginning of the other.
+- a function owns its arguments, a block its parameters, a caller the results;
+- what an instruction consumes (`relay.program.uses`) is transferred; a register that is live
+  afterwards is retained before;
+- a dead value is released: after its last use, or, where only one successor of a branch uses it, at
+  the start of the other.
 
-Not counted are scalars, constants, which nobody frees, data without fields, and tensors that no one
-outside ever sees (`local_tensors`), whose memory is the frame's and which are marked so here.
+Scalars, constants and data without fields are not counted, nor are tensors that do not escape
+(`local_tensors`), which are marked as local here.
 
-This is precise counting as in Perceus (Reinking, Xie, de Moura, Leijen, 2021): a value that goes
-out of use in the middle of a function is gone by then, however long the function goes on.
+This is precise reference counting as in Perceus (Reinking, Xie, de Moura, Leijen, 2021).
 """
 
 from __future__ import annotations
@@ -39,18 +37,16 @@ Types = Mapping[str, isa.DataType]
 
 
 def own(program: isa.Program) -> isa.Program:
-    """The program with `retain` and `release`, but for `prepare`, which is straight-line."""
-    return replace(
-        program,
-        functions=tuple(
-            function if function.name == isa.PREPARE else own_function(function, program.type_table)
-            for function in program.functions
-        ),
+    """The program with `retain` and `release`, except in `prepare`, which is straight-line."""
+    functions = tuple(
+        function if function.name == isa.PREPARE else own_function(function, program.type_table)
+        for function in program.functions
     )
+    return replace(program, functions=functions)
 
 
 def own_function(function: isa.Function, types: Types) -> isa.Function:
-    """The function with `retain` and `release` where they belong, local tensors marked."""
+    """The function with `retain` and `release`, and local tensors marked."""
     return _Owner(function, types).function()
 
 
@@ -79,8 +75,8 @@ class _Owner:
         self.counted = counted_registers(function, types)
         self.live = live_at_start(function, self.counted, self.local)
         self.predecessors = predecessors(function)
-        self.first: dict[int, list[isa.Register]] = {}  # block -> what to release at its beginning
-        self.between: list[isa.Block] = []  # new blocks, on the way from one to another
+        self.first: dict[int, list[isa.Register]] = {}  # block -> what to release at its start
+        self.between: list[isa.Block] = []  # new blocks, which split critical edges
         if self.predecessors[0]:
             raise RelayError(f"a block of `@{function.name}` leads back to its first")
 
@@ -95,7 +91,7 @@ class _Owner:
         return replace(self.before, blocks=(*blocks, *self.between))
 
     def block(self, number: int) -> list[isa.Instruction]:
-        """Its instructions, from the last to the first: what comes after says what dies."""
+        """The instructions of a block, walked backwards: `after` are the live registers."""
         block = self.before.blocks[number]
         terminator = block.instructions[-1]
         after = {r for other in successors(terminator) for r in self.live[other]}
@@ -105,7 +101,7 @@ class _Owner:
             each = uses(instruction, self.before.registers)
             consumed = Counter(r for r in each.consumed if r in self.counted)
             borrowed = self.owners(each.borrowed)
-            # let go of what this looks at, or makes, and nobody uses
+            # borrowed or written here, and dead afterwards
             made = [r for r in each.written if r in self.counted]
             dying = [r for r in (*borrowed, *made) if r not in after and r not in consumed]
             if instruction is terminator:
@@ -116,7 +112,7 @@ class _Owner:
                     instruction = replace(instruction, local=instruction.output in self.local)
             reversed_.append(instruction)
             for register, times in reversed(consumed.items()):
-                # the last hold is handed over itself
+                # the last reference is transferred itself
                 extra = times if register in after else times - 1
                 reversed_ += [isa.Retain(register)] * extra
             after.difference_update(made)
@@ -130,8 +126,7 @@ class _Owner:
         return list(dict.fromkeys(register for register in found if register in self.counted))
 
     def divided(self, number: int, held: set[isa.Register]) -> isa.Instruction:
-        """The terminator of a block that holds this; each way begins by releasing what it does
-        not use."""
+        """The terminator of a block that owns `held`; successors release what is dead in them."""
         terminator = self.before.blocks[number].instructions[-1]
         elsewhere: dict[int, int] = {}
         for other in successors(terminator):
@@ -161,4 +156,4 @@ def _redirected(terminator: isa.Instruction, blocks: Mapping[int, int]) -> isa.I
             if otherwise is not None:
                 otherwise = blocks.get(otherwise, otherwise)
             return replace(terminator, cases=cases, otherwise=otherwise)
-    raise AssertionError("only a terminator with several ways on is divided")
+    raise AssertionError("only a terminator with several successors is divided")

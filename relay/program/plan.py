@@ -1,16 +1,14 @@
-"""Where every register of a straight-line function lies.
+"""Memory plan of a straight-line function.
 
-A register is one of the caller's inputs, one of the outputs, a constant, or a stretch of the arena:
-one piece of memory that all intermediate results and workspaces of a call share. Two of them may
-overlap when they are never alive together.
+A register is an input, an output, a constant, or a range of the arena, which all intermediate
+results and workspaces of a call share. Ranges may overlap if their live ranges do not.
 
     invoke @conv(%0) -> (%1)          %1  arena + 0
-    invoke @relu(%1) -> (%2)          %2  arena + 0        in place: nothing reads %1 afterwards
-    invoke @pool(%2) -> (%3)          %3  output 0         a result is written where it is wanted
+    invoke @relu(%1) -> (%2)          %2  arena + 0        in place: %1 is dead afterwards
+    invoke @pool(%2) -> (%3)          %3  output 0         results are written in place
 
-A kernel may write an output over an input when it says so (`Kernel.in_place`), this is the last use
-of that input, and the memory is the arena's or an output's: the caller's memory and constants are
-never written.
+A kernel may write an output over an input if it allows that (`Kernel.in_place`), this is the last
+use of the input, and the memory is not the caller's or a constant.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Memory of its own for a result."""
+    """Memory for a result."""
 
     index: int
 
@@ -49,7 +47,7 @@ class InConstant:
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """A stretch of the arena, from this byte on."""
+    """A range of the arena, from this offset."""
 
     offset: int
 
@@ -61,30 +59,30 @@ Location = Input | Output | InConstant | Arena
 class Plan:
     """The memory of one call of a function."""
 
-    places: Mapping[isa.Register, Location]  # registers that nothing writes have none
+    places: Mapping[isa.Register, Location]  # without registers that nothing writes
     workspaces: Mapping[int, int]  # position of an instruction -> offset of its workspace
     arena: int  # bytes
     in_place: int  # how many outputs were written over an input
 
 
 def plan(function: isa.Function, kernels: Mapping[str, Kernel], threads: int = 1) -> Plan:
-    """Lay out the registers of straight-line code."""
+    """The memory plan of straight-line code."""
     planner = _Planner(function, kernels, threads)
     planner.walk()
     return planner.finish()
 
 
-# --- storages: what registers share -------------------------------------------------------------
+# --- storages -----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
 class Storage:
-    """Memory that one or several registers lie in; alive from `first` to `last`, both inclusive."""
+    """Memory of one or several registers; live from `first` to `last`, inclusive."""
 
     size: int
     first: int
     last: int
-    place: Location | None = None  # None: to be found in the arena
+    place: Location | None = None  # None: in the arena
 
 
 @dataclass
@@ -100,7 +98,7 @@ class _Planner:
         self.last_use = last_uses(self.function)
 
     def walk(self) -> None:
-        """Give every register a storage."""
+        """Assign a storage to every register."""
         for index, register in enumerate(self.function.inputs):
             self.storages[register] = Storage(0, -1, -1, Input(index))
         for position, instruction in enumerate(self.function.straight_line):
@@ -108,7 +106,7 @@ class _Planner:
                 case isa.LoadConstant(output, name):
                     self.storages[output] = Storage(0, -1, -1, InConstant(name))
                 case isa.AllocTensor():
-                    pass  # alive from the kernel that writes it
+                    pass  # live from the kernel that writes it
                 case isa.ViewTensor(output, source):
                     self.join(output, self.storages[source])
                 case isa.InvokeKernel():
@@ -118,7 +116,7 @@ class _Planner:
                         self.give_out(register, index)
 
     def join(self, register: isa.Register, storage: Storage) -> None:
-        """Let `register` lie in `storage`."""
+        """Place `register` in `storage`."""
         self.storages[register] = storage
         storage.last = max(storage.last, self.last_use.get(register, storage.last))
 
@@ -165,7 +163,7 @@ class _Planner:
         storage.place = Output(index)
 
     def finish(self) -> Plan:
-        """Find places in the arena."""
+        """Assign offsets in the arena."""
         wanted: dict[int, Storage] = {}
         for storage in (*self.storages.values(), *self.workspaces.values()):
             if storage.place is None:

@@ -1,9 +1,8 @@
-"""The primitive functions of a fused module, which are what kernels are made of.
+"""The primitive functions of a fused module, which become kernels.
 
-`primitives` lists those that lowering will ask for, so that their kernels can be made in parallel
-before the module is lowered. It is a forecast: which arguments are constant follows from constants,
-weights and the sizes of what is computed from them (`relay.analysis.precompute`); a kernel
-that it misses is made when lowering asks for it.
+`primitives` predicts those that lowering will request, so that their kernels are compiled in
+parallel before. Which arguments are constant follows from constants, weights and the sizes of what
+is computed from them (`relay.analysis.precompute`); a kernel that it misses is compiled on request.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ class Primitive:
 
     function: ir.Function
     constant: tuple[bool, ...]
-    dynamic: bool = False  # it has dynamic dimensions: `relay.lower.lower_dynamic`
+    dynamic: bool = False  # has dynamic dimensions (`relay.lower.lower_dynamic`)
 
 
 def primitives(module: IRModule, *, whole: bool = False) -> list[Primitive]:
-    """The primitive functions that `main` of a typed, fused module reaches; `whole`: as a whole
-    program, whose calls stay calls."""
+    """The primitive functions that `main` of a typed, fused module reaches; in a `whole` program
+    calls are not inlined."""
     search = _Search(module, whole)
     main = module[MAIN]
     prepared: Any = ()
@@ -52,7 +51,7 @@ def primitives(module: IRModule, *, whole: bool = False) -> list[Primitive]:
 
 
 def primitive_of(op: ir.Op, args: Sequence[Type], attrs: Any) -> ir.Function:
-    """The typed primitive function of one operator, for a call that no pass has fused."""
+    """The typed primitive function of a single operator."""
     params = tuple(ir.Var("p", arg) for arg in args)
     function = ir.Function(params, ir.Call(op, params, attrs)).with_attr("Primitive", 1)
     typed: ir.Function = infer_module(IRModule({"kernel": function}))["kernel"]
@@ -60,7 +59,7 @@ def primitive_of(op: ir.Op, args: Sequence[Type], attrs: Any) -> ir.Function:
 
 
 def is_dynamic(function: ir.Function) -> bool:
-    """Whether it has dynamic dimensions: in types, or because an operator looks at values."""
+    """Whether it has dynamic dimensions, or an operator that checks values at run time."""
     return not all(map(is_tensors, types_of(function))) or any(
         map(looks_at_values, tree.postorder(function.body))
     )
@@ -72,13 +71,12 @@ def types_of(function: ir.Function) -> list[Type]:
 
 
 def is_annotation(op: OpDef) -> bool:
-    """Whether a call of an operator is its first argument, and only says something about it."""
+    """Whether an operator only annotates its first argument."""
     return op.on_values and op.compute is not None
 
 
 class _Search:
-    """Constant propagation over the bodies of functions: a value is True where it is constant,
-    or a tuple of values."""
+    """Constant propagation: a value is True if it is constant, or a tuple of values."""
 
     def __init__(self, module: IRModule, whole: bool) -> None:
         self.module = module
@@ -88,7 +86,7 @@ class _Search:
         self._called: set[tuple[str, tuple[Any, ...]]] = set()
 
     def visit(self, function: ir.Function, given: Sequence[Any]) -> Any:
-        """The value of a body, given those of the parameters."""
+        """The value of a body, for values of the parameters."""
         known: dict[ir.Expr, Any] = dict(zip(function.params, given, strict=True))
         nodes = list(tree.postorder(function.body, enter=lambda node: not _is_primitive(node)))
         bound = {node.variable: node.value for node in nodes if isinstance(node, ir.Let)}
@@ -130,8 +128,7 @@ class _Search:
         return self._primitive(callee, call, args) if _is_primitive(callee) else False
 
     def _want(self, name: ir.GlobalVar, args: tuple[Any, ...]) -> None:
-        """Visit a function later: with the arguments of a call that is inlined, or with none that
-        is constant."""
+        """Visit a function later, with the arguments of an inlined call or with no constants."""
         function: ir.Function = self.module[name.name_hint]
         if (name.name_hint, args) not in self._called and not _is_primitive(function):
             self._called.add((name.name_hint, args))
@@ -150,7 +147,7 @@ class _Search:
         scalars = [self.whole and not tensor.shape for each in tensors for tensor in each]
         if only_reshapes(function) and not any(scalars):
             return flags[0]
-        if all(scalars):  # instructions of the program
+        if all(scalars):  # scalar instructions
             return False
         self.found.append(Primitive(function, tuple(flags)))
         made, *read = (sum(precompute.size_of(tensor) or 0 for tensor in each) for each in tensors)

@@ -1,9 +1,9 @@
-"""Tensor expressions of rank 0 as instructions on scalars: a loop counter, a predicate, a size.
+"""Scalar instructions for tensor expressions of rank 0: loop counters, predicates, sizes.
 
     fn (%i: int32, Primitive=1) { less(add(%i, 1), 10) }
     ->   %1: int32 = 1;  %2: int32 = add %0, %1;  %3: int32 = 10;  %4: bool = lt %2, %3
 
-What needs a loop has none of this form; it becomes a kernel like any other.
+What needs a loop becomes a kernel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZE = "int64"
 
 
 def is_scalar(computed: Computed) -> bool:
-    """Whether all that is computed is scalars, without a loop."""
+    """Whether only scalars are computed, without loops."""
     pending = list(computed.outputs)
     seen = {id(tensor) for tensor in computed.inputs}
     if any(tensor.shape for tensor in computed.inputs):
@@ -43,7 +43,7 @@ def is_scalar(computed: Computed) -> bool:
 
 
 def emit_computed(builder: Builder, computed: Computed, args: Sequence[Register]) -> list[Register]:
-    """The results of scalars computed from scalars, as instructions of the current block."""
+    """Append the instructions that compute scalars from scalars; returns the results."""
     known: dict[int, Register] = dict(zip(map(id, computed.inputs), args, strict=True))
     made: dict[Expr, Register] = {}
     pending = list(computed.outputs)
@@ -96,15 +96,11 @@ def _operation(part: Expr) -> tuple[str, tuple[Expr, ...]]:
 
 
 def literal(builder: Builder, value: bool | int | float, dtype: str) -> Register:
-    register = builder.new(ScalarSpec(dtype))
-    builder.add(Literal(register, value))
-    return register
+    return builder.emit(ScalarSpec(dtype), Literal, value)
 
 
 def operation(builder: Builder, op: str, inputs: Sequence[Register], dtype: str) -> Register:
-    register = builder.new(ScalarSpec(dtype))
-    builder.add(Scalar(register, op, tuple(inputs)))
-    return register
+    return builder.emit(ScalarSpec(dtype), Scalar, op, tuple(inputs))
 
 
 # --- sizes
@@ -113,8 +109,7 @@ def operation(builder: Builder, op: str, inputs: Sequence[Register], dtype: str)
 def emit_dim(
     builder: Builder, dim: Dim, sizes: Mapping[dims.Symbol, Register], where: str = ""
 ) -> Register:
-    """The value of a dimension, given those of its variables. Where it is too large, the run ends;
-    `where` is the place in the source."""
+    """The value of a dimension over known sizes; overflow ends the run at `where` in the source."""
     register: Register = tree.run(_emit_dim(builder, dim, sizes, where))
     return register
 
@@ -123,9 +118,7 @@ def size_operation(
     builder: Builder, op: str, left: Register, right: Register, where: str
 ) -> Register:
     """The sum or the product of two sizes."""
-    register = builder.new(ScalarSpec(SIZE))
-    builder.add(ComputeSize(register, op, left, right, where))
-    return register
+    return builder.emit(ScalarSpec(SIZE), ComputeSize, op, left, right, where)
 
 
 def _emit_dim(
@@ -149,11 +142,9 @@ def _emit_dim(
         for atom, power in sorted(monomial, key=lambda item: str(item[0])):
             value = yield _emit_dim(builder, atom, sizes, where)
             for _ in range(power):
-                product = (
-                    value
-                    if product is None
-                    else size_operation(builder, "mul", product, value, where)
-                )
+                if product is not None:
+                    value = size_operation(builder, "mul", product, value, where)
+                product = value
         assert product is not None
         found = product if found is None else size_operation(builder, "add", found, product, where)
     assert found is not None, "a sum without terms is a number"
@@ -167,7 +158,7 @@ def _size(builder: Builder, number: int) -> Register:
 
 
 def evaluable(dim: Dim, sizes: Mapping[dims.Symbol, Register]) -> bool:
-    """Whether the value of a dimension follows from those of the variables known."""
+    """Whether a dimension can be computed from known sizes."""
     if isinstance(dim, dims.Any):
         return False
     return isinstance(dim, int) or all(atom in sizes for atom in dims.atoms(dim))

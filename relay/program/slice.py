@@ -1,4 +1,4 @@
-"""Straight-line code cut down to what is needed: for its results, or after some weights change."""
+"""Program slicing: the part of straight-line code that results or changed weights need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from relay.program import program as isa
 
 
 def needed_for(program: isa.Program, changed: Collection[str]) -> tuple[isa.Function, list[str]]:
-    """`prepare` cut down to what depends on the constants `changed`, and the constants it gives."""
+    """The slice of `prepare` that depends on the constants `changed`, and the names it computes."""
     prepare = program[isa.PREPARE]
     results = isa.flatten(prepare.result)
     touched = _reached_from(prepare, changed)
@@ -24,7 +24,7 @@ def needed_for(program: isa.Program, changed: Collection[str]) -> tuple[isa.Func
 
 
 def prune(function: isa.Function) -> isa.Function:
-    """`function` without what its result does not need; registers are numbered anew."""
+    """The function without dead instructions, registers renumbered."""
     needed = _needed(function, {*isa.flatten(function.result), *function.inputs})
     kept = sorted(needed)
     number = {register: new for new, register in enumerate(kept)}

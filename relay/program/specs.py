@@ -1,4 +1,4 @@
-"""Relay's types as types of registers.
+"""Relay types -> register types.
 
     Tensor[(n, 3), float32]               float32[n, 3]
     int32                                 int32
@@ -6,9 +6,8 @@
     List[Tensor[(2), float32]]            List[float32[?]], and `data List[float32[?]] { … }`
     fn (int32) -> (bool, bool)            fn(int32) -> (bool, bool)
 
-How a value is held does not depend on sizes, and a value of unknown size may be used where the type
-says more. So inside of data, functions and cells sizes are left out: the same `List` holds tensors
-of any size, and who takes one out looks at its size.
+Inside data, closures and cells all sizes are unknown: one `List` holds tensors of any size, and
+whoever takes one out checks its size.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MOST_AXES = 64  # of NumPy's arrays
 
 @dataclass(eq=False)
 class Specs:
-    """The register types of a module, and the data types found on the way."""
+    """The register types of a module, and the data types they mention."""
 
     module: IRModule
     found: dict[Type, Any] = field(default_factory=dict)
@@ -56,26 +55,19 @@ class Specs:
         return self.found[ty]
 
     def flat(self, ty: Type) -> list[isa.Spec]:
-        """One by one."""
+        """The flattened register types."""
         return isa.flatten(self(ty))
 
     def data_types(self) -> tuple[isa.DataType, ...]:
-        """The data types of all specs so far, and those these hold."""
+        """The data types that the specs so far mention, directly or not."""
         while self.pending:
             name, definition, ty = self.pending.pop()
-            self.types[name] = isa.DataType(
-                name,
-                tuple(
-                    isa.Constructor(
-                        constructor.name_hint,
-                        tuple(
-                            tree.run(self._spec(part, inside=True))
-                            for part in instantiated(constructor.inputs, definition, ty)
-                        ),
-                    )
-                    for constructor in definition.constructors
-                ),
-            )
+            constructors = []
+            for one in definition.constructors:
+                inputs = instantiated(one.inputs, definition, ty)
+                fields = tree.run(tree.gather(self._spec(part, inside=True) for part in inputs))
+                constructors.append(isa.Constructor(one.name_hint, tuple(fields)))
+            self.types[name] = isa.DataType(name, tuple(constructors))
         return tuple(self.types.values())
 
     def _spec(self, ty: Type, *, inside: bool) -> Steps[Any]:
@@ -86,23 +78,19 @@ class Specs:
                 require_axes(ty)
                 return TensorSpec(tuple(_size(d, inside=inside) for d in ty.shape), ty.dtype)
             case TupleType():
-                fields = []
-                for part in ty.fields:
-                    fields.append((yield self._spec(part, inside=inside)))
-                return tuple(fields)
+                parts = (self._spec(part, inside=inside) for part in ty.fields)
+                return tuple((yield tree.gather(parts)))
             case FuncType():
-                params = []
-                for part in ty.arg_types:
-                    params.append((yield self._spec(part, inside=True)))
+                parts = (self._spec(part, inside=True) for part in ty.arg_types)
+                params = yield tree.gather(parts)
                 result = yield self._spec(ty.ret_type, inside=True)
                 return isa.ClosureSpec(tuple(params), result)
             case RefType():
                 return isa.ReferenceSpec((yield self._spec(ty.value, inside=True)))
             case TypeCall() | GlobalTypeVar():
-                args = []
-                for part in ty.args if isinstance(ty, TypeCall) else ():
-                    args.append((yield self._spec(part, inside=True)))
-                return self._data(ty, args)
+                given = ty.args if isinstance(ty, TypeCall) else ()
+                parts = (self._spec(part, inside=True) for part in given)
+                return self._data(ty, (yield tree.gather(parts)))
         raise LowerError.of(f"a value of type {ty} cannot be in a compiled program")
 
     def _data(self, ty: Type, args: list[Any]) -> isa.DataSpec:
@@ -116,13 +104,13 @@ class Specs:
         if args:
             name += f"[{', '.join(map(isa.spec_text, args))}]"
         if name not in self.types:
-            self.types[name] = isa.DataType(name, ())  # known, and described later
+            self.types[name] = isa.DataType(name, ())  # its constructors follow later
             self.pending.append((name, definition, ty))
         return isa.DataSpec(name)
 
 
 def require_axes(ty: TensorType, span: AnySpan | None = None) -> None:
-    """Refuse tensors that could not be handed over: NumPy has no arrays of so many axes."""
+    """Refuse tensors with more axes than NumPy arrays can have."""
     if len(ty.shape) > MOST_AXES:
         raise LowerError.of(
             "a tensor has too many axes to be in a compiled program",
@@ -133,14 +121,14 @@ def require_axes(ty: TensorType, span: AnySpan | None = None) -> None:
 
 
 def definition_of(ty: Type, module: IRModule) -> TypeData:
-    """The data type that `ty` is at certain arguments."""
+    """The definition of a data type."""
     header = ty.func if isinstance(ty, TypeCall) else ty
     assert isinstance(header, GlobalTypeVar)
     return module.type_definition(header.name_hint)
 
 
 def instantiated(inputs: tuple[Type, ...], definition: TypeData, ty: Type) -> tuple[Type, ...]:
-    """The types of a constructor's fields in a value of type `ty`."""
+    """The field types of a constructor in a value of type `ty`."""
     args = ty.args if isinstance(ty, TypeCall) else ()
     bindings: dict[TypeVar, Type | Dim] = dict(zip(definition.type_vars, args, strict=True))
     return tuple(substitute(part, bindings) for part in inputs)
@@ -153,14 +141,11 @@ def _size(dim: Dim, *, inside: bool) -> int | str:
 
 
 def structure(ty: Type) -> Any:
-    """A type as Python tuples of the types that are no tuples."""
+    """A type with tuple types as Python tuples."""
 
     def build(part: Type) -> Steps[Any]:
         if not isinstance(part, TupleType):
             return part
-        fields = []
-        for member in part.fields:
-            fields.append((yield build(member)))
-        return tuple(fields)
+        return tuple((yield tree.gather(map(build, part.fields))))
 
     return tree.run(build(ty))

@@ -1,10 +1,9 @@
-"""What runs once, when the weights are known, and what runs in every call.
+"""Staging: what runs once, when the weights are known, and what runs in every call.
 
-A value belongs to one of two stages: `prepare`, whose instructions need nothing but constants, or
-the function that is being lowered. A step of a primitive function goes to `prepare` when all it
-reads is there already, whatever the reason: the whole call is constant, or the step lays out a
-weight for the next one. Where a function reads a value of `prepare`, that becomes a constant of the
-program.
+A value belongs to `prepare`, whose instructions depend on constants only, or to the function being
+lowered. A step of a primitive function goes to `prepare` if all its inputs are there: the whole
+call is constant, or the step packs a weight for the next one. A value of `prepare` that a function
+reads becomes a constant of the program.
 """
 
 from __future__ import annotations
@@ -30,19 +29,18 @@ CHECK: Final = check_indices.name
 
 
 class Lowering(Protocol):
-    """What makes steps of primitive functions; the flags say which flattened parameters are
-    constant."""
+    """Lowers primitive functions; the flags say which flattened parameters are constant."""
 
     def lower(self, function: expr.Function, constant: Sequence[bool]) -> Lowered:
-        """For a function over known sizes."""
+        """Lower a function over known sizes."""
 
     def lower_dynamic(self, function: expr.Function, constant: Sequence[bool]) -> Dynamic:
-        """For a function with dynamic dimensions."""
+        """Lower a function with dynamic dimensions."""
 
 
 @dataclass(eq=False)
 class Stages:
-    """The kernels and constants of a program in the making."""
+    """The kernels and constants of a program under construction."""
 
     lowering: Lowering
     prepare: Builder = field(default_factory=lambda: Builder(isa.PREPARE))
@@ -51,7 +49,9 @@ class Stages:
     values: dict[str, NDArray] = field(default_factory=dict)
     given: dict[int, At] = field(default_factory=dict)  # id of an array -> its constant
     prepared: list[isa.Register] = field(default_factory=list)  # the results of prepare
-    published: dict[isa.Register, str] = field(default_factory=dict)  # of prepare -> its constant
+    published: dict[isa.Register, str] = field(
+        default_factory=dict
+    )  # register of prepare -> constant
     done: dict[tuple[Any, ...], tuple[isa.Register, ...]] = field(default_factory=dict)
 
     def prepare_function(self) -> isa.Function:
@@ -60,7 +60,7 @@ class Stages:
     # --- constants
 
     def declare(self, name: str, spec: TensorSpec) -> At:
-        """A constant that comes from outside."""
+        """A given constant."""
         self.constants[name] = isa.Constant(name, spec)
         return At(self.prepare, self.prepare.load(name, spec))
 
@@ -94,7 +94,7 @@ class Stages:
         return function.load(self.publish(register), spec)
 
     def seen(self, value: At, spec: TensorSpec, function: Builder) -> isa.Register:
-        """The register of `function` for a value in the shape in which a kernel reads it."""
+        """The register of `function` for a value, as a view in the shape that a kernel reads."""
         register = self.register(value, function)
         made = function.registers[register]
         sizes = (*spec.shape, *made.shape) if isinstance(made, TensorSpec) else ()
@@ -103,7 +103,7 @@ class Stages:
         return register
 
     def publish(self, register: isa.Register) -> str:
-        """The name of the constant that a register of `prepare` is."""
+        """The name of the constant for a register of `prepare`."""
         if (known := self.prepare.loaded.get(register)) is not None:
             return known
         if register not in self.published:
@@ -127,10 +127,10 @@ class Stages:
         extents: Sequence[Sequence[isa.Register]] | None = None,
         where: str = "",
     ) -> list[At]:
-        """Append the steps of a primitive function; what they result in.
+        """Append the steps of a primitive function; returns its results.
 
-        For dynamic dimensions, `sizes` are those that kernels ask for, and `extents` for each
-        result those of its sizes that are no numbers. `where` is the place in the source.
+        For dynamic dimensions, `sizes` are the arguments of kernels by name, and `extents` the
+        dynamic sizes of each result. `where` is the source location.
         """
         places: dict[Operand, At] = {Param(i): arg for i, arg in enumerate(args)}
         for step in lowered.steps:
@@ -138,7 +138,7 @@ class Stages:
             inputs = [places[place] for place in step.inputs]
             known = all(value.stage is self.prepare for value in inputs)
             assert known or not step.constant, f"{kernel.name} reads what is not constant"
-            # what may end a run does so in the run that comes to it
+            # a check fails in the run that reaches it
             kept = known and inputs and not kernel.sizes and CHECK not in kernel.operators
             if step.constant or (kept and is_worth_storing(kernel)):
                 outputs = self.prepare_step(kernel, [value.register for value in inputs], where)
@@ -163,18 +163,18 @@ class Stages:
     def prepare_step(
         self, kernel: Kernel, inputs: Sequence[isa.Register], where: str
     ) -> tuple[isa.Register, ...]:
-        """One weight used in several places is prepared once."""
+        """Append a step to `prepare`, once for all uses of a weight."""
         key = (kernel.name, *inputs)
         if key not in self.done:
             self.done[key] = self.prepare.invoke(kernel, inputs, kernel.outputs, where=where)
         return self.done[key]
 
     def lower(self, function: expr.Function, args: Sequence[At]) -> Lowered:
-        """The steps of `function`."""
+        """Lower a function over known sizes."""
         return self.lowering.lower(function, self.constant_flags(args))
 
     def lower_dynamic(self, function: expr.Function, args: Sequence[At]) -> Dynamic:
-        """The same for a function with dynamic dimensions."""
+        """Lower a function with dynamic dimensions."""
         return self.lowering.lower_dynamic(function, self.constant_flags(args))
 
     def constant_flags(self, args: Sequence[At]) -> tuple[bool, ...]:
@@ -182,6 +182,6 @@ class Stages:
 
 
 def is_worth_storing(kernel: Kernel) -> bool:
-    """Whether to store what a kernel computes from constants."""
+    """Whether to precompute what a kernel computes from constants."""
     made, read = (sum(map(isa.nbytes, specs)) for specs in (kernel.outputs, kernel.inputs))
     return precompute.is_worth_storing(made, read)

@@ -1,8 +1,7 @@
-"""Whether a program is straight-line code: tensors of known sizes, computed one after the other.
+"""Recognizes straight-line programs: tensors of known sizes, without control flow.
 
-Such a program runs in a planned arena. Calls of functions are part of it, as long as all of them
-can be inlined; branches, data, cells, functions that remain functions and sizes that show at run
-time are not.
+Such a program runs in a planned arena. It may call functions that can be inlined; branches, data,
+references, recursion and dynamic dimensions make it a whole program.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _BRANCHES = (expr.If, expr.Match, expr.RefCreate, expr.RefRead, expr.RefWrite, e
 
 
 def is_straight_line(module: IRModule) -> bool:
-    """Whether `main` of a typed module is. What it does not reach is not asked."""
+    """Whether `main` of a typed module, with the functions it reaches, is straight-line code."""
     main = module["main"]
     if not all(is_tensors(param.checked_type) for param in main.params):
         return False
@@ -33,7 +32,7 @@ def is_straight_line(module: IRModule) -> bool:
         if calls.is_recursive(function):
             return False
         for node in tree.postorder(module[function]):
-            if isinstance(node, _BRANCHES) or _is_open(node) or _is_recursive(node):
+            if isinstance(node, _BRANCHES) or _is_dynamic(node) or _is_recursive(node):
                 return False
             if node is REQUIRE or looks_at_values(node):  # a run may end there
                 return False
@@ -41,13 +40,12 @@ def is_straight_line(module: IRModule) -> bool:
 
 
 def looks_at_values(node: object) -> bool:
-    """Whether it is an operator that a run asks whether it can be: even where the type of its
-    result is known, the values of its arguments may not fit."""
+    """Whether it is an operator that checks the values of its arguments at run time."""
     return isinstance(node, OpDef) and node.has_attr(STATIC_FORM)
 
 
 def is_tensors(ty: Type) -> bool:
-    """Whether a type is that of a tensor of known sizes, or of a tuple of them."""
+    """Whether a type is a tensor of known sizes, or a tuple of them."""
     for part in tree.postorder(ty):
         if isinstance(part, TupleType):
             continue
@@ -56,8 +54,8 @@ def is_tensors(ty: Type) -> bool:
     return True
 
 
-def _is_open(node: object) -> bool:
-    """Whether something with dynamic dimensions is computed."""
+def _is_dynamic(node: object) -> bool:
+    """Whether a value with dynamic dimensions is computed."""
     if not isinstance(node, expr.Call | expr.TupleGetItem | expr.Tuple):
         return False
     ty = node.checked_type

@@ -1,4 +1,4 @@
-"""Whole programs -> program: branches, calls, data, closures and cells.
+"""Fused Relay -> whole program, with branches, calls, data, closures and cells.
 
     def @length(%xs: List[int32], %n: int32) -> int32 {
       match (%xs) { Cons(_, %rest) => { let %m = …(%n); @length(%rest, %m) }, Nil => %n }
@@ -9,16 +9,15 @@
       …
     }
 
-What comes here went through `relay.pipeline.whole_program`: functions without type parameters, in
-A-normal form, their operators inside of primitive functions, closures made by calling functions
-marked `Closure`. Every function of the module that `main` reaches becomes one of the program.
+The module went through `relay.pipeline.whole_program`: functions are monomorphic and in A-normal
+form, operators are in primitive functions, closures are calls of functions marked `Closure`. Every
+function that `main` reaches becomes a function of the program.
 
-A function value that is known while lowering stays known: calling it is calling a function by name,
-and only where it is stored, returned or handed on does it become a closure. Operators on scalars
-become instructions on scalar_code.
+A function value that is known during lowering is called by name; it becomes a closure only where it
+is stored, returned or passed on. Operators on scalars become scalar instructions.
 
-Where a value of unknown size is used as one of known size, its size is compared first: kernels are
-compiled for what types say.
+Where a value of unknown size is used as one of known size, its size is checked: kernels are
+compiled for the sizes in types.
 """
 
 from __future__ import annotations
@@ -55,14 +54,13 @@ from relay.tree import Steps
 
 
 def lower_program(module: IRModule, lowering: Lowering) -> tuple[isa.Program, dict[str, NDArray]]:
-    """The program of a typed module, and the values of the constants written in it, but for those
-    that are weights."""
+    """The program of a typed module, and the values of its constants that are no weights."""
     return Whole(module, Stages(lowering)).program()
 
 
 @frozen
 class Known:
-    """A function of the program with the values it remembers, not made into a closure yet."""
+    """A known function with the values it captures, not yet a closure object."""
 
     function: str
     captured: tuple[Any, ...] = ()
@@ -70,7 +68,7 @@ class Known:
 
 @dataclass(eq=False)
 class Whole:
-    """A program in the making."""
+    """A program under construction."""
 
     module: IRModule
     stages: Stages
@@ -104,7 +102,7 @@ class Whole:
         return isa.Program(kernels, constants, functions, self.specs.data_types()), values
 
     def want(self, name: str) -> str:
-        """A function that is part of the program, by name."""
+        """Add a function to the program; returns its name."""
         if name not in self.functions:
             require_own(self.module[name], f"`@{name}`")
             self.functions[name] = None
@@ -113,7 +111,7 @@ class Whole:
 
 
 def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
-    """What Python and a program hand each other is data."""
+    """Refuse functions as inputs and results of `main`."""
     if any(isinstance(leaf, FuncType) for leaf in isa.flatten(structure(ty))):
         raise LowerError.of(
             f"{what} of `@main` is a function: native code takes and gives data",
@@ -125,7 +123,7 @@ def _require_data(ty: Type, what: str, span: AnySpan | None) -> None:
 
 
 def function_values(module: IRModule) -> set[str]:
-    """The functions of a module that are not only called by their names."""
+    """The functions of a module that are used as values."""
     found = {name.name_hint for name, one in module.functions.items() if one.attrs.get("Closure")}
     for function in module.functions.values():
         for node in tree.postorder(function):
@@ -135,8 +133,7 @@ def function_values(module: IRModule) -> set[str]:
 
 
 def parts_of(function: expr.Function) -> tuple[tuple[Var, ...], expr.Function]:
-    """What a function of the module remembers, and the function itself: one marked `Closure` gives
-    the function it holds."""
+    """The captured variables of a function, and the function: that inside one marked `Closure`."""
     if function.attrs.get("Closure"):
         body = function.body.value if isinstance(function.body, Let) else function.body
         assert isinstance(body, expr.Function)
@@ -146,7 +143,7 @@ def parts_of(function: expr.Function) -> tuple[tuple[Var, ...], expr.Function]:
 
 @dataclass(eq=False)
 class Body:
-    """One function in the making."""
+    """A function under construction."""
 
     whole: Whole
     name: str
@@ -169,7 +166,7 @@ class Body:
             self.values[param] = self.held(param.checked_type, registers)
         self.look_at_sizes()
         if self.name in self.whole.function_values:
-            # who calls a function value may know less about sizes than the function does
+            # the caller of a function value may know less about sizes than the function does
             for param in self.function.params:
                 what = f"`%{param.name_hint}`"
                 self.fitted(self.values[param], None, param.checked_type, param.span, what)
@@ -185,13 +182,13 @@ class Body:
         return ty.ret_type
 
     def held(self, ty: Type, registers: Sequence[isa.Register]) -> Any:
-        """Registers as the value of a type: in tuples like its."""
+        """Registers as a value of type `ty`, in nested tuples."""
         return isa.unflatten(self.specs(ty), [At(self.builder, register) for register in registers])
 
     # --- sizes
 
     def look_at_sizes(self) -> None:
-        """The dimensions that the types of parameters name, and whether they agree."""
+        """Read the named dimensions of the parameters, and check that they agree."""
         later: list[tuple[Var, isa.Register, int, dims.Dim]] = []
         for param in (*self.captured, *self.function.params):
             tensors = isa.flatten(structure(param.checked_type))
@@ -207,17 +204,11 @@ class Body:
         for param, register, axis, dim in later:
             if scalar_code.evaluable(dim, self.sizes):
                 wanted = self.dim(dim, param.span)
-                self.require(
-                    self.size(register, axis),
-                    wanted,
-                    f"axis {axis} of `%{param.name_hint}` is not `{dim}`",
-                    param.span,
-                )
+                message = f"axis {axis} of `%{param.name_hint}` is not `{dim}`"
+                self.require(self.size(register, axis), wanted, message, param.span)
 
     def size(self, tensor: isa.Register, axis: int) -> isa.Register:
-        register = self.builder.new(isa.ScalarSpec(scalar_code.SIZE))
-        self.builder.add(isa.ReadSize(register, tensor, axis))
-        return register
+        return self.builder.emit(isa.ScalarSpec(scalar_code.SIZE), isa.ReadSize, tensor, axis)
 
     def dim(self, dim: dims.Dim, span: AnySpan | None) -> isa.Register:
         return scalar_code.emit_dim(self.builder, dim, self.sizes, place_of(span))
@@ -230,8 +221,8 @@ class Body:
     def fitted(
         self, value: Any, known: Type | None, wanted: Type, span: AnySpan | None, what: str
     ) -> Any:
-        """`value`, of type `known`, as one of type `wanted`: sizes that only the latter says are
-        compared. Without `known` nothing is known of sizes. `what` it is, for the error."""
+        """`value` of type `known` as one of type `wanted`: sizes that only the latter knows are
+        checked. Without `known` no sizes are known; `what` describes the value in errors."""
         held = isa.flatten(value)
         before = isa.flatten(structure(known)) if known is not None else [None] * len(held)
         for one, source, target in zip(held, before, isa.flatten(structure(wanted)), strict=True):
@@ -268,14 +259,13 @@ class Body:
 
     def scalar(self, value: At, spec: TensorSpec) -> isa.Register:
         """A constant of rank 0."""
-        register = self.builder.new(isa.ScalarSpec(spec.dtype))
         name = self.stages.prepare.loaded.get(value.register)
         if name in self.stages.values:
             number = self.stages.values[name].array.item()
-            self.builder.add(isa.Literal(register, number))
-        else:
-            constant = self.stages.register(value, self.builder)
-            self.builder.add(isa.ReadElement(register, constant, 0))
+            return scalar_code.literal(self.builder, number, spec.dtype)
+        register = self.builder.new(isa.ScalarSpec(spec.dtype))
+        constant = self.stages.register(value, self.builder)
+        self.builder.add(isa.ReadElement(register, constant, 0))
         return register
 
     def closure(self, value: Known) -> isa.Register:
@@ -285,26 +275,18 @@ class Body:
         spec = self.specs(FuncType(ty.arg_types, ty.ret_type))
         assert isinstance(spec, isa.ClosureSpec)
         given = self.registers(*value.captured)
-        register = self.builder.new(spec)
-        self.builder.add(isa.MakeClosure(register, self.whole.want(value.function), given))
-        return register
+        return self.builder.emit(spec, isa.MakeClosure, self.whole.want(value.function), given)
 
-    # --- where a block ends
+    # --- terminators
 
     def tail(self, root: Expr, result: Type) -> Steps[None]:
-        """The value of an expression is the result of the function."""
+        """Return the value of an expression in tail position."""
         last = yield self.bindings(root, tail=True)
         match last:
-            case expr.If():
-                for branch, block in zip(
-                    (last.true_branch, last.false_branch), self.branch(last), strict=True
-                ):
+            case expr.If() | expr.Match():
+                for branch, block in self.branches(last):
                     self.builder.enter(block)
                     yield self.tail(branch, result)
-            case expr.Match():
-                for clause, block in self.clauses(last):
-                    self.builder.enter(block)
-                    yield self.tail(clause.rhs, result)
             case Call() if self.is_tail_call(last, result):
                 self.tail_call(last)
             case _:
@@ -314,8 +296,8 @@ class Body:
                 self.builder.end(isa.Return(returned))
 
     def bindings(self, root: Expr, *, tail: bool = False) -> Steps[Expr]:
-        """Bind what the lets of a block bind; what it is about. For `let %r = e; %r` at the end
-        of a function that is `e`."""
+        """Lower the lets of a block; returns its last expression. In tail position `let %r = e; %r`
+        is `e`."""
         while isinstance(root, Let):
             if tail and root.body is root.var and not isinstance(root.value, expr.Function):
                 return root.value
@@ -328,7 +310,7 @@ class Body:
         return root
 
     def is_tail_call(self, call: Call, result: Type) -> bool:
-        """Whether what a call gives can be returned as it is."""
+        """Whether the result of a call can be returned unchanged."""
         if not isinstance(call.op, GlobalVar | Var):
             return False
         if isinstance(call.op, GlobalVar) and self.makes_closure(call.op):
@@ -349,14 +331,16 @@ class Body:
 
     # --- branches
 
-    def branch(self, root: expr.If) -> tuple[OpenBlock, OpenBlock]:
+    def branches(self, root: expr.If | expr.Match) -> list[tuple[Expr, OpenBlock]]:
+        """End the block with a branch or switch; returns the reachable cases with their blocks."""
+        if isinstance(root, expr.Match):
+            return self.clauses(root)
         (condition,) = self.registers(self.atom(root.cond))
         blocks = self.builder.open(), self.builder.open()
         self.builder.end(isa.Branch(condition, *(block.number for block in blocks)))
-        return blocks
+        return list(zip((root.true_branch, root.false_branch), blocks, strict=True))
 
-    def clauses(self, root: expr.Match) -> list[tuple[expr.Clause, OpenBlock]]:
-        """Switches over what is matched; the clauses that can be reached, with their blocks."""
+    def clauses(self, root: expr.Match) -> list[tuple[Expr, OpenBlock]]:
         data = Part(self.atom(root.data), root.data.checked_type)
         blocks: dict[int, tuple[list[Var], OpenBlock]] = {}
 
@@ -366,12 +350,9 @@ class Body:
                 specs = [spec for v in variables for spec in self.specs.flat(v.checked_type)]
                 params = [self.builder.new(spec) for spec in specs]
                 blocks[row.clause] = variables, self.builder.open(*params)
-                for variable, value in zip(
-                    variables,
-                    self.grouped([v.checked_type for v in variables], params),
-                    strict=True,
-                ):
-                    self.values[variable] = value
+                shape = tuple(self.specs(v.checked_type) for v in variables)
+                held = isa.unflatten(shape, [At(self.builder, one) for one in params])
+                self.values.update(zip(variables, held, strict=True))
             order, block = blocks[row.clause]
             given = dict(row.named)
             values = [
@@ -384,12 +365,7 @@ class Body:
 
         field = partial(self.field, span=root.span)
         lower_match(self.builder, root, data, self.whole.module, field, reached)
-        return [(root.clauses[index], block) for index, (_, block) in sorted(blocks.items())]
-
-    def grouped(self, types: Sequence[Type], registers: Sequence[isa.Register]) -> list[Any]:
-        """Registers as one value for each type."""
-        shape = tuple(self.specs(ty) for ty in types)
-        return list(isa.unflatten(shape, [At(self.builder, register) for register in registers]))
+        return [(root.clauses[index].rhs, block) for index, (_, block) in sorted(blocks.items())]
 
     def field(
         self,
@@ -400,18 +376,17 @@ class Body:
         *,
         span: AnySpan | None = None,
     ) -> Any:
-        """A field of data that is known to be of that constructor, whose fields have `types`."""
+        """A field of data of a known constructor, whose fields have `types`."""
         before = sum(len(self.specs.flat(one)) for one in types[:index])
-        made = []
-        for place, spec in enumerate(self.specs.flat(types[index])):
-            register = self.builder.new(spec)
-            self.builder.add(isa.GetField(register, data.register, constructor, before + place))
-            made.append(register)
+        made = [
+            self.builder.emit(spec, isa.GetField, data.register, constructor, place)
+            for place, spec in enumerate(self.specs.flat(types[index]), before)
+        ]
         what = f"field {index} of `{constructor}`"
         return self.fitted(self.held(types[index], made), None, types[index], span, what)
 
     def joined(self, root: Expr, parts: Sequence[tuple[Expr, OpenBlock]]) -> Steps[Any]:
-        """The value of the one of several blocks that is run."""
+        """The value of the branch that is taken, as parameters of a join block."""
         params = [self.builder.new(spec) for spec in self.specs.flat(root.checked_type)]
         join = self.builder.open(*params)
         for part, block in parts:
@@ -426,7 +401,7 @@ class Body:
     # --- expressions
 
     def atom(self, root: Expr) -> Any:
-        """What needs no computation."""
+        """The value of an expression that needs no computation."""
         match root:
             case Var():
                 return self.values[root]
@@ -443,16 +418,10 @@ class Body:
         )
 
     def operation(self, root: Expr) -> Steps[Any]:
-        """The value of one step of a block."""
+        """The value of an expression in A-normal form."""
         match root:
-            case expr.If():
-                blocks = self.branch(root)
-                parts = list(zip((root.true_branch, root.false_branch), blocks, strict=True))
-                return self.joined(root, parts)
-            case expr.Match():
-                return self.joined(
-                    root, [(clause.rhs, block) for clause, block in self.clauses(root)]
-                )
+            case expr.If() | expr.Match():
+                return self.joined(root, self.branches(root))
             case Let():
                 last = yield self.bindings(root)
                 return self.operation(last)
@@ -461,9 +430,7 @@ class Body:
             case expr.RefCreate():
                 spec = self.specs(root.checked_type)
                 contents = self.registers(self.atom(root.value))
-                register = self.builder.new(spec)
-                self.builder.add(isa.MakeReference(register, contents))
-                return At(self.builder, register)
+                return At(self.builder, self.builder.emit(spec, isa.MakeReference, contents))
             case expr.RefRead():
                 return self.read_reference(root)
             case expr.RefWrite():
@@ -512,7 +479,7 @@ class Body:
         return self.fitted(held, None, call.checked_type, call.span, "what the function gives")
 
     def check(self, call: Call) -> Any:
-        """What the program itself requires of its values."""
+        """A check that the program itself makes."""
         data, *rest = (self.atom(arg) for arg in call.args)
         condition, found, bound = self.registers(*rest)
         known = call.attrs
@@ -524,19 +491,13 @@ class Body:
         return data
 
     def arguments(self, call: Call) -> tuple[isa.Register, ...]:
-        """The arguments, with the sizes that the function's parameters have."""
+        """The arguments, whose sizes are checked against the types of the parameters."""
         ty = call.op.checked_type
         assert isinstance(ty, FuncType)
-        values = [
-            self.fitted(
-                self.atom(arg),
-                arg.checked_type,
-                wanted,
-                arg.span or call.span,
-                f"argument {number}",
-            )
-            for number, (arg, wanted) in enumerate(zip(call.args, ty.arg_types, strict=True), 1)
-        ]
+        values = []
+        for number, (arg, wanted) in enumerate(zip(call.args, ty.arg_types, strict=True), 1):
+            value, span = self.atom(arg), arg.span or call.span
+            values.append(self.fitted(value, arg.checked_type, wanted, span, f"argument {number}"))
         return self.registers(*values)
 
     def construct(self, call: Call, constructor: expr.Constructor) -> At:
@@ -548,7 +509,7 @@ class Body:
     # --- primitive functions
 
     def operator(self, call: Call, op: expr.Op) -> Any:
-        """A call of an operator that no pass put into a primitive function."""
+        """A call of an operator that was not fused."""
         function = primitive_of(op, [arg.checked_type for arg in call.args], call.attrs)
         return self.primitive(call, function, [self.atom(arg) for arg in call.args])
 

@@ -64,8 +64,7 @@ class Expr(ScalarFamily):
     _hash: int = field(init=False, default=0)
     _variables: frozenset[Any] | None = field(init=False, default=None)
 
-    # the fields that determine equality, children included
-    _parts: ClassVar[Callable[[Any], Any]]
+    _parts: ClassVar[Any]  # a getter of the fields that determine equality, children included
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((type(self), type(self)._parts(self))))
@@ -144,10 +143,9 @@ class Const(Expr):
 
     value: int | float | bool
 
-    @staticmethod
-    def _parts(constant: Const) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[Any, ...]:
         # 0.0 and -0.0 differ, NaN equals itself
-        return (constant.dtype, repr(constant.value))
+        return (self.dtype, repr(self.value))
 
 
 @node
