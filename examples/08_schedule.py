@@ -16,7 +16,7 @@ from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 from relay.te.evaluate import evaluate
 from relay.te.execute import run
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.lower import lower
 from relay.te.schedule import (
     compute_at,
@@ -54,7 +54,7 @@ def in_tiles(c, rows, columns):
     s = unroll(s, "c", "i.i")
     s = vectorize(s, "c", "j.i")
     s = compute_at(s, "product", "c", "j.o")
-    s = set_scope(s, "product", Scope.REGISTER)
+    s = set_scope(s, "product", MemoryScope.REGISTER)
     s = reorder(s, "product", "k", "i", "j")
     s = unroll(s, "product", "i")
     return vectorize(s, "product", "j")

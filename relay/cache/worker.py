@@ -55,9 +55,9 @@ def make(wanted: Primitive, target: Target, options: Options, known: Objects = N
 
         lowered = lower_dynamic(wanted.function, wanted.constant, target, options)
     else:
-        from relay.lower.lower import lower
+        from relay.lower.lower import lower_static
 
-        lowered = lower(wanted.function, wanted.constant, target, options)
+        lowered = lower_static(wanted.function, wanted.constant, target, options)
     # functions over different weights often prepare them by the same kernel
     kernels = {step.kernel.name: step.kernel for step in lowered.steps}
     objects = {

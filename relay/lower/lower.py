@@ -38,7 +38,7 @@ from relay.te.schedule import Schedule, facts
 from relay.transform.fusion.fusion_anchors import split_anchors
 
 
-def lower(
+def lower_static(
     function: Function, constant: Sequence[bool], target: Target, options: Options | None = None
 ) -> Lowered:
     """The kernels of a primitive function. `constant[i]`: flattened parameter i never changes."""

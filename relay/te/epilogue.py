@@ -26,7 +26,7 @@ from relay.te.loops import (
     For,
     If,
     Kind,
-    Scope,
+    MemoryScope,
     Statement,
     Store,
     block,
@@ -37,7 +37,7 @@ from relay.tree import Steps
 
 _MANY_STEPS = 24  # per element; fewer than a mathematical function takes
 _MANY_COPIES = 4
-_COPY = Scope.STACK
+_COPY = MemoryScope.STACK
 _ONE = const(1, INDEX)
 
 
@@ -125,7 +125,7 @@ def _stores(body: Statement) -> list[Store]:
                 pending.append(then)
             case Block(steps=steps):
                 pending += steps
-            case Store() as store if store.buffer.scope is not Scope.REGISTER:
+            case Store() as store if store.buffer.scope is not MemoryScope.REGISTER:
                 found.append(store)
             case _:
                 return []
@@ -144,7 +144,7 @@ def _registers(stores: Sequence[Store], simplify: Simplifier) -> list[Read]:
         for part in tree.postorder(store.value):
             if not isinstance(part, Read) or not isinstance(part.source, Buffer):
                 continue
-            if part.source.scope is not Scope.REGISTER:
+            if part.source.scope is not MemoryScope.REGISTER:
                 continue
             known = found.setdefault(id(part.source), part)
             if known != part or part.dtype not in ("float32", "float64"):

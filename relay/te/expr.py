@@ -284,7 +284,8 @@ def same(left: Expr, right: Expr) -> bool:
         if a._hash != b._hash or type(a) is not type(b) or a.dtype != b.dtype:
             return False
         if isinstance(a, Var | Const):
-            if type(a)._parts(a) != type(b)._parts(b):
+            parts: Any = type(a)._parts
+            if parts(a) != parts(b):
                 return False
             continue
         if (id(a), id(b)) in seen:

@@ -202,7 +202,7 @@ def needed_guards(
     steps = body.steps if isinstance(body, loops.Block) else (body,)
     touched: list[tuple[te.Source, tuple[te.Expr, ...]]] = []
     for step in steps:
-        if not isinstance(step, loops.Store) or step.buffer.scope is loops.Scope.GLOBAL:
+        if not isinstance(step, loops.Store) or step.buffer.scope is loops.MemoryScope.GLOBAL:
             return conditions
         touched.append((step.buffer, step.indices))
         for part in tree.postorder(step.value):
@@ -283,7 +283,7 @@ def _without_multiple(total: Linear, part: Linear) -> tuple[Linear, int] | None:
 def _writes_temporaries(body: loops.Statement) -> bool:
     steps = body.steps if isinstance(body, loops.Block) else (body,)
     return all(
-        isinstance(s, loops.Store) and s.buffer.scope is not loops.Scope.GLOBAL for s in steps
+        isinstance(s, loops.Store) and s.buffer.scope is not loops.MemoryScope.GLOBAL for s in steps
     )
 
 

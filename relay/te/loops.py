@@ -25,7 +25,7 @@ from relay.te.expr import INDEX, Expr, Scalar, Source, Var, as_expr, index
 from relay.tree import Node, node
 
 
-class Scope(Enum):
+class MemoryScope(Enum):
     """Where a buffer lives."""
 
     GLOBAL = "global"  # given to the kernel
@@ -34,11 +34,14 @@ class Scope(Enum):
     REGISTER = "register"  # every index is constant once loops are unrolled
 
 
+Scope = MemoryScope  # its name outside of the compiler
+
+
 @node
 class Buffer(Source):
     """Memory for a dense row-major tensor."""
 
-    scope: Scope = Scope.GLOBAL
+    scope: MemoryScope = MemoryScope.GLOBAL
 
 
 class StatementFamily(Node):
@@ -287,7 +290,7 @@ class Builder:
 
     def local(self, dtype: str, shape: Sequence[Scalar] = (), name: str = "local") -> Buffer:
         """A buffer until the end of the block: scalars on the stack, arrays in the workspace."""
-        scope = Scope.WORKSPACE if shape else Scope.STACK
+        scope = MemoryScope.WORKSPACE if shape else MemoryScope.STACK
         buffer = Buffer(name, tuple(map(index, shape)), dtype, scope)
         self._pending[-1].append((len(self._open[-1]), buffer))
         return buffer

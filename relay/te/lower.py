@@ -59,8 +59,8 @@ class _Lowering:
                     region = tensor.shape  # each result has its own
                 else:
                     self.origins[id(tensor)] = stage.origin
-                if scope is loops.Scope.GLOBAL and id(tensor) not in wanted:
-                    scope = loops.Scope.WORKSPACE
+                if scope is loops.MemoryScope.GLOBAL and id(tensor) not in wanted:
+                    scope = loops.MemoryScope.WORKSPACE
                 self.buffers[id(tensor)] = loops.Buffer(name, region, tensor.dtype, scope)
             if stage.at is not None:
                 self.attached.setdefault(stage.at, []).append(stage)
@@ -81,7 +81,7 @@ class _Lowering:
             result.insert(0, self.nest(stage))
             for tensor in stage.tensors:
                 buffer = self.buffers[id(tensor)]
-                if buffer.scope is not loops.Scope.GLOBAL:
+                if buffer.scope is not loops.MemoryScope.GLOBAL:
                     result = [loops.Allocate(buffer, loops.block(result))]
         return loops.block(result)
 

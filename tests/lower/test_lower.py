@@ -11,7 +11,7 @@ import pytest
 from relay import te
 from relay.ir.expr import Function
 from relay.lower.kernel import Kernel, Lowered, Param, Result, Temporary, TensorSpec
-from relay.lower.lower import Options, lower, lower_computed
+from relay.lower.lower import Options, lower_computed, lower_static
 from relay.lower.to_compute import Computed
 from relay.parser import parse
 from relay.target.target import Target
@@ -30,7 +30,7 @@ def function(source: str) -> Function:
 def lowered(source: str, *constant: int, options: Options | None = None) -> Lowered:
     made = function(source)
     known = [i in constant for i in range(len(made.params))]
-    return lower(made, known, WIDEST, options)
+    return lower_static(made, known, WIDEST, options)
 
 
 def main(source: str, *constant: int) -> Kernel:
@@ -80,7 +80,7 @@ def test_parameters_that_are_tuples_are_counted_one_by_one() -> None:
     source = """(%p: (Tensor[(3, 4), float32], Tensor[(4), float32]), %y: Tensor[(3, 4), float32]) {
       add(add(%p.0, %p.1), %y)
     }"""
-    made = lower(function(source), [False, False, False], WIDEST)
+    made = lower_static(function(source), [False, False, False], WIDEST)
     assert made.steps[0].inputs == (Param(0), Param(1), Param(2))
     (found,) = Batch([made], WIDEST).run(0, [ROWS, ROWS[0], ROWS]).results
     np.testing.assert_array_equal(found, ROWS + ROWS[0] + ROWS)
@@ -210,7 +210,7 @@ def test_other_targets_and_options_give_other_names() -> None:
     made = function(DENSE)
     none = [False] * 3
     names = {
-        lower(made, none, target, options).steps[0].kernel.name
+        lower_static(made, none, target, options).steps[0].kernel.name
         for target in (Target.x86("avx512"), AVX2)
         for options in (Options(), Options(checked=True))
     }
@@ -268,6 +268,6 @@ def test_checked_kernels_find_what_is_out_of_range() -> None:
 def test_every_level_computes_the_same(target: Target) -> None:
     source = "(%x: Tensor[(3, 100), float32]) { nn.softmax(%x) }"
     x = np.random.default_rng(0).normal(size=(3, 100)).astype("float32")
-    (found,) = Batch([lower(function(source), [False], target)], target).run(0, [x]).results
+    (found,) = Batch([lower_static(function(source), [False], target)], target).run(0, [x]).results
     wide = np.exp(x.astype("float64"))
     np.testing.assert_allclose(found, wide / wide.sum(1, keepdims=True), rtol=1e-6)

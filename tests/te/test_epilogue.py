@@ -8,7 +8,7 @@ from relay import te
 from relay.te.epilogue import over_copies
 from relay.te.evaluate import run
 from relay.te.expr import INDEX, Expr, const
-from relay.te.loops import Allocate, For, If, Kind, Scope, Statement, Store, block
+from relay.te.loops import Allocate, For, If, Kind, MemoryScope, Statement, Store, block
 from relay.te.tidy import tidy
 
 X = te.Buffer("x", (const(4, INDEX), const(8, INDEX)), "float32")
@@ -32,7 +32,7 @@ def nest(body: Statement) -> Statement:
     return For(R, const(4, INDEX), For(L, const(8, INDEX), body, Kind.VECTOR), Kind.UNROLLED)
 
 
-def registers(scope: Scope = Scope.REGISTER) -> te.Buffer:
+def registers(scope: MemoryScope = MemoryScope.REGISTER) -> te.Buffer:
     return te.Buffer("acc", X.shape, "float32", scope)
 
 
@@ -68,7 +68,7 @@ def test_few_steps_stay_in_registers() -> None:
 
 
 def test_memory_needs_no_copy() -> None:
-    held = registers(Scope.STACK)
+    held = registers(MemoryScope.STACK)
     whole = computed(held, much(held[R, L]))
     assert repr(over_copies(whole)) == repr(whole)
 
@@ -80,7 +80,7 @@ def test_registers_read_in_two_places_stay() -> None:
 
 
 def test_registers_that_a_guard_keeps_in_range_stay() -> None:
-    held = te.Buffer("acc", (const(3, INDEX), const(8, INDEX)), "float32", Scope.REGISTER)
+    held = te.Buffer("acc", (const(3, INDEX), const(8, INDEX)), "float32", MemoryScope.REGISTER)
     inside = If(R < 3, Store(Y, (R, L), much(held[R, L])))
     whole = Allocate(held, nest(inside))
     assert repr(over_copies(whole)) == repr(whole)

@@ -15,8 +15,8 @@ from relay.te.loops import (
     For,
     Kind,
     Let,
+    MemoryScope,
     Prefetch,
-    Scope,
     Store,
     block,
     map_expressions,
@@ -99,8 +99,8 @@ def test_both_sides_of_a_condition() -> None:
 
 def test_a_local_scalar_is_on_the_stack_and_an_array_in_the_workspace() -> None:
     b = te.Builder()
-    assert b.local("int32").scope is Scope.STACK
-    assert b.local("int32", (4,)).scope is Scope.WORKSPACE
+    assert b.local("int32").scope is MemoryScope.STACK
+    assert b.local("int32", (4,)).scope is MemoryScope.WORKSPACE
     b.store(OUT, 0, 1)
     outer = b.finish()
     assert isinstance(outer, Allocate)

@@ -10,7 +10,7 @@ import pytest
 from relay import te
 from relay.errors import RelayError
 from relay.te.expr import INDEX
-from relay.te.loops import Allocate, Scope
+from relay.te.loops import Allocate, MemoryScope
 from relay.te.lower import lower
 from relay.te.schedule import (
     cache_write,
@@ -36,7 +36,7 @@ def test_buffers_are_those_of_inputs_and_outputs_in_order() -> None:
     loops = lower(create([z, y], [w, X]))
     assert [buffer.name for buffer in loops.inputs] == ["w", "x"]
     assert [buffer.name for buffer in loops.outputs] == ["z", "y"]
-    assert {buffer.scope for buffer in (*loops.inputs, *loops.outputs)} == {Scope.GLOBAL}
+    assert {buffer.scope for buffer in (*loops.inputs, *loops.outputs)} == {MemoryScope.GLOBAL}
 
 
 def test_names_of_buffers_are_different() -> None:
@@ -83,7 +83,7 @@ def test_the_tile_of_a_product_begins_and_ends_in_registers() -> None:
     c = te.compute((4, 8), lambda i, j: te.sum(a[i, k] * b[k, j], k), "c")
     s = cache_write(create([c]), "c", "acc")
     s = vectorize(tile(s, "c", ("i", 2), ("j", 4)), "c", "j.i")
-    s = set_scope(compute_at(s, "acc", "c", "j.o"), "acc", Scope.REGISTER)
+    s = set_scope(compute_at(s, "acc", "c", "j.o"), "acc", MemoryScope.REGISTER)
     s = vectorize(reorder(s, "acc", "k", "i", "j"), "acc", "j")
     assert tidy_text(s) == (
         "for i.o in 2:\n"

@@ -19,7 +19,7 @@ from relay.te.loops import (
     If,
     Kind,
     Let,
-    Scope,
+    MemoryScope,
     Statement,
     Store,
     block,
@@ -282,7 +282,7 @@ def test_what_is_one_thing_up_to_a_size_and_another_from_there_is_two_loops() ->
 
 
 def test_rows_beyond_the_last_are_read_as_the_last_where_nobody_sees_them() -> None:
-    own = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    own = te.Buffer("t", (const(4, INDEX),), "int32", MemoryScope.REGISTER)
     o, r = te.Var(INDEX, "o"), te.Var(INDEX, "r")
     place = o * 4 + r
     body = guarded(place < SIZE, Store(own, (r,), LONG[place]))
@@ -295,7 +295,7 @@ def test_rows_beyond_the_last_are_read_as_the_last_where_nobody_sees_them() -> N
 
 
 def test_lanes_beyond_the_last_are_masked() -> None:
-    own = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    own = te.Buffer("t", (const(4, INDEX),), "int32", MemoryScope.REGISTER)
     o, r = te.Var(INDEX, "o"), te.Var(INDEX, "r")
     place = o * 4 + r
     body = guarded(place < SIZE, Store(own, (r,), LONG[place]))
@@ -317,7 +317,7 @@ def test_partitioned_later_or_not_the_same_is_stored(factor: int, kind: Kind) ->
 # --- guards that are only there to stay inside
 
 
-def kept(scope: Scope, size: int, value: Callable[[te.Expr], te.Expr]) -> Statement:
+def kept(scope: MemoryScope, size: int, value: Callable[[te.Expr], te.Expr]) -> Statement:
     """A stage that fills 10 elements of a buffer in blocks of 4 lanes."""
     buffer = te.Buffer("t", (const(size, INDEX),), "int32", scope)
     o, i = te.Var(INDEX, "o"), te.Var(INDEX, "i")
@@ -329,30 +329,30 @@ def kept(scope: Scope, size: int, value: Callable[[te.Expr], te.Expr]) -> Statem
 
 
 def test_memory_of_the_kernels_own_is_filled_further_than_anybody_reads() -> None:
-    assert "if" not in repr(tidy(kept(Scope.WORKSPACE, 12, lambda i: X[i])))
+    assert "if" not in repr(tidy(kept(MemoryScope.WORKSPACE, 12, lambda i: X[i])))
 
 
 def test_where_that_would_leave_the_buffer_the_guard_stays() -> None:
-    assert "if" in repr(tidy(kept(Scope.WORKSPACE, 10, lambda i: X[i])))
+    assert "if" in repr(tidy(kept(MemoryScope.WORKSPACE, 10, lambda i: X[i])))
 
 
 def test_where_that_would_read_outside_the_guard_stays() -> None:
-    assert "if" in repr(tidy(kept(Scope.WORKSPACE, 12, lambda i: X[i * 6])))
+    assert "if" in repr(tidy(kept(MemoryScope.WORKSPACE, 12, lambda i: X[i * 6])))
 
 
 def test_what_the_caller_gave_is_written_only_where_it_should_be() -> None:
-    assert "if" in repr(tidy(kept(Scope.GLOBAL, 12, lambda i: X[i])))
+    assert "if" in repr(tidy(kept(MemoryScope.GLOBAL, 12, lambda i: X[i])))
 
 
 def test_what_reads_under_a_condition_keeps_its_guard() -> None:
     def value(i: te.Expr) -> te.Expr:
         return te.select(i < 5, X[i], 0)
 
-    assert "if (" in repr(tidy(kept(Scope.WORKSPACE, 12, value)))
+    assert "if (" in repr(tidy(kept(MemoryScope.WORKSPACE, 12, value)))
 
 
 def test_a_condition_that_is_no_guard_stays() -> None:
-    t = te.Buffer("t", (const(4, INDEX),), "int32", Scope.STACK)
+    t = te.Buffer("t", (const(4, INDEX),), "int32", MemoryScope.STACK)
     i = te.Var(INDEX, "i")
     body = For(i, const(4, INDEX), If(i < 3, Store(t, (i,), X[i])), Kind.VECTOR)
     assert "if (i < 3)" in repr(tidy(Allocate(t, body)))
@@ -426,7 +426,7 @@ def in_order(statement: Statement) -> Statement:
 
 def test_windows_read_those_of_the_last_element_there() -> None:
     wide = te.Buffer("x", (SIZE * 2 + 1,), "int32")
-    local = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    local = te.Buffer("t", (const(4, INDEX),), "int32", MemoryScope.REGISTER)
     o, r, k = (te.Var(INDEX, name) for name in "ork")
     step = Store(local, (r,), wide[(o * 4 + r) * 2 + k])
     inner = For(r, const(4, INDEX), guarded(o * 4 + r < SIZE, step))
@@ -440,7 +440,7 @@ def test_windows_read_those_of_the_last_element_there() -> None:
 
 def test_what_lies_where_the_guard_says_nothing_of_stays_guarded() -> None:
     other = te.Buffer("x", (SIZE,), "int32")
-    local = te.Buffer("t", (const(4, INDEX),), "int32", Scope.REGISTER)
+    local = te.Buffer("t", (const(4, INDEX),), "int32", MemoryScope.REGISTER)
     o, r = te.Var(INDEX, "o"), te.Var(INDEX, "r")
     place = o * 4 + r
     step = Store(local, (r,), other[place + place // 2])

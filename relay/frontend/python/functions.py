@@ -43,7 +43,7 @@ class Parameter:
     node: ast.arg
 
     @property
-    def is_open(self) -> bool:
+    def is_untyped(self) -> bool:
         return self.annotation is statics.MISSING
 
 
@@ -131,7 +131,7 @@ class Translation(Comprehensions):
         rest = iter(given)
         types: list[Type | StaticArgument] = []
         for parameter in self.definition_.parameters():
-            if parameter.is_open:
+            if parameter.is_untyped:
                 types.append(next(rest))
             else:
                 span = self.span(parameter.node)
@@ -202,20 +202,20 @@ class Translation(Comprehensions):
             return version.variable
         definition = definition_of(value)
         assert definition is not None
-        open_ = [p for p in definition.parameters() if p.is_open]
+        untyped = [p for p in definition.parameters() if p.is_untyped]
         given: list[Any] = []
-        if open_ and wanted is not None and len(wanted) == len(definition.parameters()):
+        if untyped and wanted is not None and len(wanted) == len(definition.parameters()):
             given = [
                 self._complete(ty, p.name, node)
                 for p, ty in zip(definition.parameters(), wanted, strict=True)
-                if p.is_open
+                if p.is_untyped
             ]
-        elif open_:
+        elif untyped:
             raise self.error(
                 node,
                 f"at which types `{definition.name}` is used is not known here",
                 "annotations of all its parameters",
-                f"no annotation of `{open_[0].name}`",
+                f"no annotation of `{untyped[0].name}`",
             )
         instance = yield self.program.instance(definition, given, node, self)
         return GlobalVar(instance.name, span=self.span(node))
@@ -247,7 +247,7 @@ class Translation(Comprehensions):
         values = self.arguments(definition.name, names, defaults, args, keywords, node)
         given: list[Any] = []
         for index, parameter in enumerate(parameters):
-            if parameter.is_open:
+            if parameter.is_untyped:
                 values[index], key = yield self._open_argument(values[index], parameter.name, node)
                 given.append(key)
         instance = yield self.program.instance(definition, given, node, self)

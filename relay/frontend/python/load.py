@@ -71,16 +71,16 @@ class RelayFunction:
     def _check(self, given: int) -> None:
         """Check that every parameter has an annotation or a given type."""
         definition = self._definition
-        open_ = [p for p in definition.parameters() if p.is_open]
-        if len(open_) == given:
+        untyped = [p for p in definition.parameters() if p.is_untyped]
+        if len(untyped) == given:
             return
-        names = ", ".join(p.name for p in open_)
+        names = ", ".join(p.name for p in untyped)
         raise FrontendError.of(
             f"`{definition.name}` is no program without types of all its parameters",
-            definition.source.span(open_[0].node if open_ else definition.node),
-            f"types for {names}" if open_ else "no types: all parameters have annotations",
+            definition.source.span(untyped[0].node if untyped else definition.node),
+            f"types for {names}" if untyped else "no types: all parameters have annotations",
             f"{given} of them",
-            f"annotate them, or give them: {definition.name}.at(…)" if open_ else None,
+            f"annotate them, or give them: {definition.name}.at(…)" if untyped else None,
         )
 
     def evaluate(self, *args: Any, **named: Any) -> Any:
@@ -93,14 +93,14 @@ class RelayFunction:
         bound.apply_defaults()
         given: list[Any] = []
         for parameter in parameters:
-            if parameter.is_open:
+            if parameter.is_untyped:
                 given.append(_type_for(bound.arguments[parameter.name], parameter.name))
         program, module = self._program(tuple(given))
         rest = iter(given)
         passed = [
             bound.arguments[p.name]
             for p in parameters
-            if not (p.is_open and isinstance(next(rest), StaticArgument))
+            if not (p.is_untyped and isinstance(next(rest), StaticArgument))
         ]
         main = module["main"]
         run = create_executor("debug", module).evaluate()

@@ -262,13 +262,13 @@ class Function(DotProducts):
 
     def _allocate(self, statement: loops.Allocate) -> Steps[None]:
         buffer = statement.buffer
-        if buffer.scope is loops.Scope.GLOBAL:
+        if buffer.scope is loops.MemoryScope.GLOBAL:
             raise RelayError(f"buffer `{buffer.name}` is given to the kernel, not made in it")
         size = _elements(buffer) * item_bytes(buffer.dtype)
-        if not isinstance(size, Const) and buffer.scope is not loops.Scope.WORKSPACE:
+        if not isinstance(size, Const) and buffer.scope is not loops.MemoryScope.WORKSPACE:
             raise RelayError(f"the size of `{buffer.name}` is known at run time only")
         if isinstance(size, Const) and (
-            buffer.scope is not loops.Scope.WORKSPACE or int(size.value) <= _STACK_BYTES
+            buffer.scope is not loops.MemoryScope.WORKSPACE or int(size.value) <= _STACK_BYTES
         ):
             pointer = self.fresh("m")
             count = int(size.value) // item_bytes(buffer.dtype)
@@ -338,9 +338,10 @@ class Function(DotProducts):
 
     def _is_private(self, buffer: loops.Buffer, indices: Sequence[Expr]) -> bool:
         """Whether the memory is private, and large enough for all lanes."""
-        return buffer.scope in (loops.Scope.REGISTER, loops.Scope.STACK) and self.in_range(
-            buffer, indices
-        )
+        return buffer.scope in (
+            loops.MemoryScope.REGISTER,
+            loops.MemoryScope.STACK,
+        ) and self.in_range(buffer, indices)
 
     def _scatter(self, buffer: loops.Buffer, value: Value, total: Linear) -> None:
         """Store lanes at arbitrary addresses."""

@@ -23,7 +23,7 @@ from relay.te.expr import (
     substitute,
     variables,
 )
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule.loops import is_multiple, tiles
 from relay.te.schedule.merge import transform_bodies, with_bodies
 from relay.te.schedule.placement import expect_nothing_inside
@@ -266,7 +266,7 @@ def _insert_before(s: Schedule, changed: Stage, made: tuple[Tensor, ...], name: 
         raise RelayError(f"there is already a stage `{name}`")
     op = made[0].op
     assert isinstance(op, Computation)
-    stage = make_stage(name, made, op, Scope.WORKSPACE)
+    stage = make_stage(name, made, op, MemoryScope.WORKSPACE)
     stages: list[Stage] = []
     for one in s.stages:
         stages += [stage, changed] if one.name == changed.name else [one]

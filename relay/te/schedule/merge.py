@@ -9,7 +9,7 @@ from relay import tree
 from relay.errors import RelayError
 from relay.te.compute import Computation
 from relay.te.expr import Axis, Expr, Read, Reduce, Var, remake, substitute
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule.placement import expect_nothing_inside
 from relay.te.schedule.stages import Schedule, Stage, make_stage
 
@@ -81,7 +81,7 @@ def join(s: Schedule, first: str, second: str) -> Schedule:
     offset = len(one.computation.bodies)
     tensors = (*one.tensors, *other.tensors)
     places = (*one.places, *(place + offset for place in other.places))
-    scope = Scope.GLOBAL if s.is_output(one) or s.is_output(other) else one.scope
+    scope = MemoryScope.GLOBAL if s.is_output(one) or s.is_output(other) else one.scope
     made = replace(make_stage(one.name, tensors, Computation(axes, bodies), scope), places=places)
     # at the position of the later one, the inputs of both are available
     begin, end = sorted((s.names[first], s.names[second]))

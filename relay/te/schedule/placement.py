@@ -8,17 +8,17 @@ from dataclasses import replace
 from relay import tree
 from relay.errors import RelayError
 from relay.te.expr import INDEX, Axis, Const, Expr, Read, Var, const, substitute, variables
-from relay.te.loops import Kind, Scope
+from relay.te.loops import Kind, MemoryScope
 from relay.te.schedule.stages import Loop, Schedule, Stage, one_loop_per_axis
 from relay.te.simplify import Linear, Simplifier
 
 
-def set_scope(s: Schedule, stage: str, scope: Scope) -> Schedule:
+def set_scope(s: Schedule, stage: str, scope: MemoryScope) -> Schedule:
     """Store the result in registers, on the stack or in the workspace.
 
     workspace acc: float32[6, 64]   ->   register acc: float32[6, 64]
     """
-    if s.is_output(s[stage]) or scope is Scope.GLOBAL:
+    if s.is_output(s[stage]) or scope is MemoryScope.GLOBAL:
         raise RelayError(f"stage `{stage}`: outputs, and only they, are given to the kernel")
     return s.with_stage(replace(s[stage], scope=scope))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from relay.errors import RelayError
 from relay.te.compute import Computation, Tensor
 from relay.te.expr import Expr, Read, remake
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule.merge import with_bodies
 from relay.te.schedule.placement import expect_nothing_inside
 from relay.te.schedule.stages import Schedule, make_stage
@@ -23,7 +23,7 @@ def put_before(s: Schedule, stage: str, tensor: Tensor) -> Schedule:
         raise RelayError(f"there is already a stage `{tensor.name}`")
     if not isinstance(tensor.op, Computation):
         raise RelayError(f"`{tensor.name}` is not computed element by element")
-    made = make_stage(tensor.name, (tensor,), tensor.op, Scope.WORKSPACE)
+    made = make_stage(tensor.name, (tensor,), tensor.op, MemoryScope.WORKSPACE)
     place = s.names[s[stage].name]
     return replace(s, stages=(*s.stages[:place], made, *s.stages[place:]))
 

@@ -10,7 +10,7 @@ from relay.immutable import frozen
 from relay.te.compute import Computation, Placeholder, Procedure, Tensor
 from relay.te.expr import INDEX, Axis, Const, Expr, Var, const
 from relay.te.instruction import Instruction
-from relay.te.loops import Kind, Scope
+from relay.te.loops import Kind, MemoryScope
 
 
 @frozen
@@ -53,7 +53,7 @@ class Stage:
     region: tuple[Expr, ...]
     guards: tuple[Expr, ...] = ()
     at: tuple[str, str] | None = None  # stage, loop
-    scope: Scope = Scope.WORKSPACE
+    scope: MemoryScope = MemoryScope.WORKSPACE
     places: tuple[int, ...] = ()  # index of the body of each tensor
     streaming: bool = False  # stores bypass the caches
 
@@ -147,9 +147,9 @@ def create(outputs: Sequence[Tensor], inputs: Sequence[Tensor] | None = None) ->
         if isinstance(first.op, Procedure) or first.op.reduction is not None:
             tensors = _all_results(first.op, tensors)
         name = unused_name(first.name, names)
-        scope = Scope.WORKSPACE
+        scope = MemoryScope.WORKSPACE
         if any(id(tensor) in wanted for tensor in tensors):
-            scope = Scope.GLOBAL
+            scope = MemoryScope.GLOBAL
         stages.append(make_stage(name, tuple(tensors), first.op, scope))
     listed = tuple(given if inputs is None else inputs)
     for tensor in given:
@@ -173,7 +173,7 @@ def _all_results(op: Computation | Procedure, tensors: Sequence[Tensor]) -> list
 
 
 def make_stage(
-    name: str, tensors: tuple[Tensor, ...], op: Computation | Procedure, scope: Scope
+    name: str, tensors: tuple[Tensor, ...], op: Computation | Procedure, scope: MemoryScope
 ) -> Stage:
     """An unscheduled stage."""
     zero = const(0, INDEX)

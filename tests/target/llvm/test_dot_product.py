@@ -9,7 +9,7 @@ import relay
 from relay import te
 from relay.target.target import Target
 from relay.te.instruction import DOT4
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.lower import lower
 from relay.te.schedule import (
     Schedule,
@@ -44,7 +44,7 @@ def product(m: int, k: int, n: int, lanes: int, packed: bool = True) -> Schedule
         s = pack(s, "acc", b, "panel", [(0, 4), (1, lanes)], (1, 0, 3, 2))
     s = split(split(s, "c", "i", 4, ("io", "ii")), "c", "j", lanes, ("jo", "l"))
     s = vectorize(reorder(s, "c", "jo", "io", "ii", "l"), "c", "l")
-    s = set_scope(compute_at(s, "acc", "c", "io"), "acc", Scope.REGISTER)
+    s = set_scope(compute_at(s, "acc", "c", "io"), "acc", MemoryScope.REGISTER)
     s = split(s, "acc", "k", 4, ("ko", "t"))
     s = vectorize(reorder(s, "acc", "ko", "i", "j", "t"), "acc", "j")
     return tensorize(unroll(s, "acc", "i"), "acc", "t", DOT4)

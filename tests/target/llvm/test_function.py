@@ -20,7 +20,7 @@ from relay.target.llvm.compile import assembly, compile_module
 from relay.target.llvm.jit import load
 from relay.target.target import Target
 from relay.te.expr import Expr, Var
-from relay.te.loops import Allocate, Buffer, Builder, For, Kind, Prefetch, Scope, Store, block
+from relay.te.loops import Allocate, Buffer, Builder, For, Kind, MemoryScope, Prefetch, Store, block
 from relay.te.lower import LoweredLoops as Loops
 from tests.support.kernels import Batch
 from tests.target.llvm.kernels import (
@@ -520,7 +520,7 @@ def test_a_loop_runs_as_often_for_every_lane() -> None:
 
 def test_memory_of_the_kernel_has_a_size() -> None:
     n = Var("int64", "n")
-    held = Buffer("held", (n,), "float32", Scope.WORKSPACE)
+    held = Buffer("held", (n,), "float32", MemoryScope.WORKSPACE)
     body = Allocate(held, Store(Y, (te.index(0),), X[0]))
     with pytest.raises(RelayError, match="depends on `n`, which is none of its sizes"):
         code_of(Loops((X,), (Y,), body))

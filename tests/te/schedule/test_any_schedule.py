@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from relay import te
 from relay.errors import RelayError
 from relay.te.expr import INDEX, Binary, Expr
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule import (
     Schedule,
     cache_read,
@@ -135,7 +135,7 @@ class RandomSchedule:
             lambda: inline(s, name),
             lambda: compute_at(s, name, other.name, other.loops[d % len(other.loops)].name),
             lambda: compute_at(s, name, other.name, other.loops[d % len(other.loops)].name),
-            lambda: set_scope(s, name, list(Scope)[c % 4]),
+            lambda: set_scope(s, name, list(MemoryScope)[c % 4]),
             lambda: cache_read(s, name, stage.inputs[c % len(stage.inputs)], new),
             lambda: pack(
                 s,

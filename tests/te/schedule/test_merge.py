@@ -9,7 +9,7 @@ import pytest
 
 from relay import te
 from relay.errors import RelayError
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule import Schedule, create, inline, join
 from tests.te.running import assert_computes, text
 
@@ -71,7 +71,7 @@ def test_an_output_joined_to_what_is_none_is_an_output() -> None:
     out = te.compute((9,), lambda i: X[i] * 2, "out")
     last = te.compute((9,), lambda i: hidden[i] + 1, "last")
     s = join(create([out, last]), "hidden", "out")
-    assert s["hidden"].scope is Scope.GLOBAL
+    assert s["hidden"].scope is MemoryScope.GLOBAL
     assert_computes(s, {X: ARRAY})
 
 

@@ -10,7 +10,7 @@ import pytest
 from relay import te
 from relay.errors import RelayError
 from relay.te.expr import INDEX
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.lower import lower
 from relay.te.schedule import (
     Schedule,
@@ -121,8 +121,8 @@ def test_sizes_known_at_run_time(size: int) -> None:
 
 def test_memory_is_in_registers_on_the_stack_or_in_the_workspace() -> None:
     s = compute_at(neighbours(), "t", "y", "i")
-    assert "register t: int32[2]" in text(set_scope(s, "t", Scope.REGISTER))
-    assert "stack t: int32[2]" in text(set_scope(s, "t", Scope.STACK))
+    assert "register t: int32[2]" in text(set_scope(s, "t", MemoryScope.REGISTER))
+    assert "stack t: int32[2]" in text(set_scope(s, "t", MemoryScope.STACK))
 
 
 def test_stores_may_go_past_the_caches() -> None:
@@ -146,8 +146,8 @@ def twice_read() -> Schedule:
         (lambda: compute_at(neighbours(), "t", "y", "j"), "no loop `j`"),
         (lambda: compute_at(twice_read(), "t", "y", "i"), "`u` reads it too"),
         (lambda: inline(placed(), "y"), "`t` is computed inside `y`"),
-        (lambda: set_scope(neighbours(), "y", Scope.REGISTER), "outputs, and only they"),
-        (lambda: set_scope(neighbours(), "t", Scope.GLOBAL), "outputs, and only they"),
+        (lambda: set_scope(neighbours(), "y", MemoryScope.REGISTER), "outputs, and only they"),
+        (lambda: set_scope(neighbours(), "t", MemoryScope.GLOBAL), "outputs, and only they"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: Callable[[], Schedule], message: str) -> None:

@@ -12,7 +12,7 @@ from relay.errors import RelayError
 from relay.te.evaluate import run
 from relay.te.expr import INDEX
 from relay.te.instruction import DOT2, DOT4
-from relay.te.loops import Scope, Store
+from relay.te.loops import MemoryScope, Store
 from relay.te.lower import lower
 from relay.te.schedule import (
     Schedule,
@@ -111,7 +111,7 @@ def tiles(c: te.Tensor, b: te.Tensor) -> Schedule:
     s = pack(s, "acc", b, "panel", [(0, 4), (1, 8)], (1, 0, 3, 2))
     s = split(split(s, "c", "i", 3, ("io", "ii")), "c", "j", 8, ("jo", "l"))
     s = vectorize(reorder(s, "c", "jo", "io", "ii", "l"), "c", "l")
-    s = set_scope(compute_at(s, "acc", "c", "io"), "acc", Scope.REGISTER)
+    s = set_scope(compute_at(s, "acc", "c", "io"), "acc", MemoryScope.REGISTER)
     s = split(s, "acc", "k", 4, ("ko", "t"))
     s = vectorize(reorder(s, "acc", "ko", "i", "j", "t"), "acc", "j")
     return tensorize(unroll(s, "acc", "i"), "acc", "t", DOT4)

@@ -9,7 +9,7 @@ import relay
 from relay import tree
 from relay.ir.expr import Function
 from relay.lower.kernel import Param, Result, Temporary, TensorSpec
-from relay.lower.lower import lower
+from relay.lower.lower import lower_static
 from relay.target.target import Target
 from relay.transform.fusion.fusion_anchors import split_anchors
 
@@ -35,7 +35,7 @@ def test_every_anchor_is_a_step_with_what_joins_it() -> None:
         normal,
         split.params[2],
     ]
-    lowered = lower(function, [False] * 3, AVX512)
+    lowered = lower_static(function, [False] * 3, AVX512)
     assert [step.kernel.operators for step in lowered.steps] == [
         ("nn.batch_matmul", "multiply"),
         ("nn.softmax",),
@@ -52,7 +52,7 @@ def test_every_anchor_is_a_step_with_what_joins_it() -> None:
 def test_what_never_changes_is_prepared_by_a_step_of_its_own() -> None:
     params = "%x: Tensor[(64, 64), float32], %w: Tensor[(64, 64), float32]"
     function = primitive("nn.dense(nn.relu(nn.dense(%x, %w)), %w)", params)
-    lowered = lower(function, [False, True], AVX512)
+    lowered = lower_static(function, [False, True], AVX512)
     assert [step.constant for step in lowered.steps] == [True, False, True, False]
     (first, second) = (step for step in lowered.steps if not step.constant)
     assert first.inputs == (Param(0), Temporary(1))
@@ -66,7 +66,7 @@ def test_a_reshape_between_is_no_step() -> None:
         f"%0 = nn.softmax(reshape({SCORES}, newshape=[2, 3, 16, 16])); "
         "nn.batch_matmul(reshape(%0, newshape=[6, 16, 16]), %v)"
     )
-    lowered = lower(function, [False] * 3, AVX512)
+    lowered = lower_static(function, [False] * 3, AVX512)
     assert [spec.shape for spec in lowered.temporaries] == [(6, 16, 16), (2, 3, 16, 16)]
     inputs = [step.inputs for step in lowered.steps]
     assert inputs == [(Param(0), Param(1)), (Temporary(0),), (Temporary(1), Param(2))]

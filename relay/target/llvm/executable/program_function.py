@@ -74,7 +74,7 @@ class _Argument:
             raise argument_error(error, self.name) from None
 
 
-class _Frame:
+class _CallFrame:
     """The memory of one call at a time: a context and a request, most of which is written once."""
 
     __slots__ = ("context", "entries", "reading", "request", "request_address", "words")
@@ -150,7 +150,7 @@ class ProgramFunction:
         free = program_runtime().free_block
         self._results = Results(program.type_table, function.results, free)
         self._write_words = Struct(f"{self.arguments_count}q").pack_into
-        self._free: list[_Frame] = []
+        self._free: list[_CallFrame] = []
 
     def __call__(
         self, args: Sequence[Any], constants: ConstantObjects | None = None, style: Style = VALUES
@@ -160,7 +160,7 @@ class ProgramFunction:
         try:
             frame = self._free.pop()
         except IndexError:
-            frame = _Frame(self)
+            frame = _CallFrame(self)
         context, reading = frame.context, frame.reading
         found = GAVE_UP
         try:
@@ -183,8 +183,8 @@ class ProgramFunction:
             self._free.append(frame)
 
     def _read(
-        self, args: tuple[Any, ...], frame: _Frame, message: Message
-    ) -> _Frame | _RequestWithCells:
+        self, args: tuple[Any, ...], frame: _CallFrame, message: Message
+    ) -> _CallFrame | _RequestWithCells:
         """Encode any arguments; returns the request with its words."""
         words: list[int] = []
         for argument, value in zip(self.arguments, args, strict=True):
@@ -233,7 +233,7 @@ class _RequestWithCells:
     __slots__ = ("_positions", "_request", "request_address", "words")
 
     def __init__(
-        self, function: ProgramFunction, frame: _Frame, message: Message, words: Sequence[int]
+        self, function: ProgramFunction, frame: _CallFrame, message: Message, words: Sequence[int]
     ) -> None:
         kept = [2 * index for _, index, _ in message.cells]
         self.words = array("q", [*[0] * function.results_count, *words, *kept])

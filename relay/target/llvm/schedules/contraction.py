@@ -32,7 +32,7 @@ from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
 from relay.te.instruction import Instruction
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.reduction import SUM
 from relay.te.schedule import (
     Schedule,
@@ -472,7 +472,7 @@ def _micro_kernel(
     s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns, *steps)
     if instruction is not None:
         s = tensorize(s, name, steps[0], instruction)
-    return set_scope(s, name, Scope.REGISTER)
+    return set_scope(s, name, MemoryScope.REGISTER)
 
 
 def _unroll_window(s: Schedule, name: str, outer: str, taps: int) -> Schedule:

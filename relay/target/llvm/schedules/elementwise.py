@@ -20,7 +20,7 @@ from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Const, width
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule import (
     Schedule,
     facts,
@@ -115,7 +115,7 @@ def _vectors_of_words(
 def stream_large(s: Schedule, stage: str) -> Schedule:
     """Use streaming stores for large results, which no reader finds in a cache."""
     found = s[stage]
-    if found.scope is Scope.GLOBAL and facts.result_bytes(found) >= _STREAMED:
+    if found.scope is MemoryScope.GLOBAL and facts.result_bytes(found) >= _STREAMED:
         return stream(s, stage)
     return s
 

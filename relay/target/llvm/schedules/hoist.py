@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from relay.te.compute import Computation, Tensor
 from relay.te.expr import Extent, variables
-from relay.te.loops import Scope
+from relay.te.loops import MemoryScope
 from relay.te.schedule import Schedule, Stage
 
 
@@ -68,7 +68,7 @@ def _hoisted(s: Schedule, stage: Stage, made: tuple[Tensor, ...]) -> Schedule:
     """The schedule of one stage and those it needs, with the outputs `made`."""
     names = needed(s, stage)
     stages = tuple(
-        replace(one, scope=Scope.GLOBAL) if one is stage else one
+        replace(one, scope=MemoryScope.GLOBAL) if one is stage else one
         for one in s.stages
         if one.name in names
     )

@@ -20,7 +20,7 @@ from relay.target.llvm.schedules.elementwise import elementwise, stream_large
 from relay.target.llvm.target import LLVMTarget
 from relay.te import access
 from relay.te.expr import Const, Var, index, variables
-from relay.te.loops import Kind, Scope
+from relay.te.loops import Kind, MemoryScope
 from relay.te.schedule import (
     Loop,
     Schedule,
@@ -249,7 +249,7 @@ def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
     """Vectorize a row that several stages read; a scalar is in a register."""
     stage = s[name]
     if prod(facts.extents(stage.region)) == 1:
-        s = set_scope(s, name, Scope.REGISTER)
+        s = set_scope(s, name, MemoryScope.REGISTER)
     if not stage.loops:
         return s
     last = stage.loops[-1]
@@ -285,7 +285,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
         for loop in names:
             if s[name].loop(loop).kind is Kind.SERIAL:
                 s = unroll(s, name, loop)
-        s = set_scope(s, name, Scope.REGISTER)
+        s = set_scope(s, name, MemoryScope.REGISTER)
     window = prod(facts.extents(s[name].loop(loop).extent for loop in reducing))
     if window * max(1, size // lanes) <= _UNROLL:
         for loop in reducing:
@@ -296,7 +296,7 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
 def _reduce_in_lanes(s: Schedule, name: str, lanes: int) -> Schedule:
     """One result from partial results in vector lanes, combined by halves."""
     stage = s[name]
-    s = set_scope(s, name, Scope.REGISTER)
+    s = set_scope(s, name, MemoryScope.REGISTER)
     reducing = [loop for loop in stage.loops if loop.reduces]
     simplify = facts.simplifier(stage)
     scores = [
@@ -345,7 +345,7 @@ def _partial(s: Schedule, name: str, axis: int, total: int, part: str, width: in
         s = vectorize(s, part, lane)
         names.append(lane)
     s = reorder(s, part, *reducing, *names)
-    s = set_scope(s, part, Scope.REGISTER)
+    s = set_scope(s, part, MemoryScope.REGISTER)
     steps = prod(facts.extents(s[part].loop(loop).extent for loop in reducing))
     if steps <= 4:
         for loop in reducing:

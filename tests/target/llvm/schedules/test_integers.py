@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from relay.ir.expr import Call
 from relay.lower.kernel import Lowered, Options
-from relay.lower.lower import lower
+from relay.lower.lower import lower_static
 from relay.lower.lower_dynamic import lower_dynamic
 from relay.op.opdef import get
 from relay.target.llvm.compile import assembly
@@ -58,7 +58,7 @@ def conv2d(data: str, weight: str, kinds: tuple[str, str], **attributes: Any) ->
 
 
 def compiled(source: str, target: Target, constant: bool = True, checked: bool = False) -> Lowered:
-    return lower(function(source), [False, constant], target, Options(checked=checked))
+    return lower_static(function(source), [False, constant], target, Options(checked=checked))
 
 
 def wrapped(sums: np.ndarray) -> np.ndarray:
@@ -153,7 +153,7 @@ def test_convolutions_are_exact(kinds: tuple[str, str], target: Target) -> None:
         shapes = [tuple(map(int, one.split(","))) for one in (data, weight)]
         x, w = (extremes(random, shape, kind) for shape, kind in zip(shapes, kinds, strict=True))
         made = function(conv2d(data, weight, kinds, **known, **layouts))
-        cases.append((lower(made, [False, i % 3 > 0], target), made.body, x, w))
+        cases.append((lower_static(made, [False, i % 3 > 0], target), made.body, x, w))
     batch = Batch([made for made, *_ in cases], target)
     reference = get("nn.conv2d").reference
     assert reference is not None
