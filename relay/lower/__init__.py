@@ -1,1 +1,1 @@
-"""From fused Relay to kernels: tensor expressions, a schedule, loops, code."""
+"""Lowering of fused Relay to kernels: tensor expressions, schedule, loops, code."""

@@ -2,14 +2,14 @@
 
     fn (%x: Tensor[(?, 8), float32], %y: Tensor[(?, 8), float32]) { add(%x, %y) }
 
-    variables    d0 = the size of parameter 0 along axis 0, d1 = that of parameter 1
+    variables    d0 = axis 0 of parameter 0, d1 = axis 0 of parameter 1
     variants     where d0 = d1:  kernels over d0, a result of (d0, 8)
                  otherwise:      kernels over d0 and d1, a result of (max(d0, d1) * min(d0, d1, 1),
                                  8); required: (d0 - 1) * (d1 - 1) * (d0 - d1) = 0
 
-Whoever runs it reads the variables and looks at what is required of them, lets the searches find
-what depends on values, takes the first variant whose conditions hold, looks at what that requires,
-allocates the results and invokes the kernels. Sizes are those of `relay.lower.sizes`.
+A call reads the variables and checks their requirements, runs the searches for sizes that depend on
+values, takes the first variant whose conditions hold, checks its requirements, allocates results
+and calls the kernels. Sizes are those of `relay.lower.sizes`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from relay.lower.kernel import Lowered, Step
 class SizeOf:
     """The size of a parameter along an axis."""
 
-    param: int  # those of tuples are counted one by one
+    param: int  # flattened
     axis: int
 
 
 @frozen
 class ElementOf:
-    """An element of a parameter of integers, by its place in memory order; a scalar has one."""
+    """An element of an integer parameter, by its row-major offset."""
 
     param: int
     index: int
@@ -40,7 +40,7 @@ class ElementOf:
 
 @frozen
 class Variable:
-    """A dynamic dimension, and where it is read; with a message, a negative one ends the run."""
+    """A dynamic dimension and its source; with a message, a negative value ends the run."""
 
     name: str
     source: SizeOf | ElementOf
@@ -49,10 +49,8 @@ class Variable:
 
 @frozen
 class Requirement:
-    """Two dimensions that must be equal; otherwise the run ends with the message.
-
-    The texts show what was found and what was expected, in this order, of `shown`, as those of
-    `relay.program.program.RequireEqual` do; without any these are the two dimensions."""
+    """Two dimensions that must be equal, or the run ends with the message; the texts are those of
+    `relay.program.program.RequireEqual`."""
 
     left: Dim
     right: Dim
@@ -60,13 +58,13 @@ class Requirement:
     expected: str = VALUE
     found: str = VALUE
     shown: tuple[Dim, ...] = ()
-    operator: int = -1  # of which of the function's calls it is required, in their order
+    operator: int = -1  # the number of the call that requires it
 
 
 @frozen
 class Search:
-    """Steps that compute further sizes from values: their one result is an int64 tensor of one
-    axis, the sizes named in their order. What is required then is over all sizes so far."""
+    """Steps that compute sizes from values: their result is an int64 vector of the named sizes.
+    Requirements are over all sizes so far."""
 
     lowered: Lowered
     names: tuple[str, ...]
@@ -75,14 +73,13 @@ class Search:
 
 @frozen
 class Variant:
-    """The steps for certain sizes: where both dimensions of every condition are equal."""
+    """The steps for sizes that meet all conditions: two dimensions are equal."""
 
     conditions: tuple[tuple[Dim, Dim], ...]
     required: tuple[Requirement, ...]
-    lowered: Lowered  # its kernels say which sizes they take, and in which order
-    results: tuple[tuple[Dim, ...], ...]  # what to allocate for each result
-    # shapes of what is computed on the way and lies nowhere: there can be such tensors, or the run
-    # ends, since positions in them are computed (`relay.extents`)
+    lowered: Lowered  # its kernels list the sizes they take
+    results: tuple[tuple[Dim, ...], ...]  # the shape to allocate for each result
+    # shapes of intermediate tensors that are not stored: their indices must not overflow
     rooms: tuple[tuple[Dim, ...], ...] = ()
 
 
@@ -90,9 +87,8 @@ class Variant:
 class Dynamic:
     """A primitive function for all sizes. The last variant has no conditions.
 
-    With `counted`, the last result is no result of the function: it is int64, with a row for each
-    of the others, and holds the shape that each turned out to have, filled up with 1. What was
-    allocated is room for the most there can be; what there is lies in front, in the same order.
+    With `counted`, results are allocated for the largest possible shape, and an additional int64
+    result has a row with the actual shape of each, padded with 1; their elements are at the front.
     """
 
     variables: tuple[Variable, ...]

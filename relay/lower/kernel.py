@@ -1,8 +1,7 @@
-"""A lowered primitive function: kernels, and the steps that call them.
+"""Lowered primitive functions: steps that call kernels.
 
-A primitive function is mostly one step. What depends on nothing but constants (a weight laid out
-for the micro-kernel that reads it) is a step of its own, marked `constant`: whoever runs the
-program runs it once, when the weights are known, and keeps the result.
+Most have one step. What depends on constants only (packing a weight for a micro-kernel) is a
+separate step, marked `constant`: it runs once, when the weights are known.
 
     Step(pack_weight,  (Param(1),),                 (Temporary(0),), constant=True)
     Step(dense_relu,   (Param(0), Temporary(0)),    (Result(0),))
@@ -25,7 +24,7 @@ class Options:
 
 @frozen
 class Param:
-    """A parameter of the primitive function; those of tuples are counted one by one."""
+    """A flattened parameter of the primitive function."""
 
     index: int
 
@@ -39,7 +38,7 @@ class Temporary:
 
 @frozen
 class Result:
-    """A result of the primitive function; the fields of a tuple are counted one by one."""
+    """A flattened result of the primitive function."""
 
     index: int
 

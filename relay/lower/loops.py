@@ -1,4 +1,4 @@
-"""A schedule becomes loops over scalars that a target has instructions for."""
+"""Schedules -> loops over scalar operations that a target has instructions for."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from relay.te.tidy import tidy
 def loops_of(
     schedule: Schedule, facts: Facts | None, *, checked: bool, sizes: Sequence[Extent]
 ) -> tuple[te_lower.LoweredLoops, tuple[Extent, ...]]:
-    """The loops of a schedule, and those of the dynamic `sizes` that they read. Without `facts`
-    expressions stay as they are."""
+    """The loops of a schedule, and the dynamic `sizes` they read. Without `facts` expressions are
+    not legalized."""
     loops = te_lower.lower(schedule)
-    # checked code goes element by element: copies of loops would be checked again and again
+    # copies of unrolled loops would repeat the checks
     body = rolled(loops.body) if checked else unchecked(loops.body)
     if facts is not None:
         body = legalize(body, facts)
-    # code for dynamic sizes is there several times, for whole tiles and for what is left
+    # for dynamic sizes there are several copies of the code: full tiles and tails
     body = tidy(over_copies(body) if sizes else body)
     used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     return replace(loops, body=body), used
@@ -43,7 +43,7 @@ def loops_of(
 def _used(
     sizes: Sequence[Extent], body: Statement, buffers: Sequence[Buffer]
 ) -> tuple[Extent, ...]:
-    """The dynamic sizes that a kernel reads, in their order."""
+    """The dynamic sizes that a kernel reads, in order."""
     found: set[Var] = set()
 
     def look(expr: Expr) -> Expr:

@@ -1,8 +1,8 @@
-"""A primitive function becomes kernels.
+"""Lowers primitive functions to kernels.
 
     fused Relay -> tensor expressions -> schedule -> code of the target
 
-`Options` say how; the same function, target and options give the same kernels, to the byte.
+The same function, target and `Options` give the same kernels, to the byte.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from relay.transform.fusion.fusion_anchors import split_anchors
 def lower_static(
     function: Function, constant: Sequence[bool], target: Target, options: Options | None = None
 ) -> Lowered:
-    """The kernels of a primitive function. `constant[i]`: flattened parameter i never changes."""
+    """The kernels of a primitive function. `constant[i]`: flattened parameter i is constant."""
     options = options or Options()
     require_supported(function, target)
     if (split := split_anchors(function)) is not None:
@@ -50,7 +50,7 @@ def lower_static(
 
 
 def require_supported(function: Function, target: Target) -> None:
-    """An error where the target cannot compute a primitive function."""
+    """An error if the target cannot compute a primitive function."""
     if reason := target.refusal(function):
         raise LowerError.of(
             f"the target `{target}` cannot compute a part of the program: {reason}",
@@ -62,7 +62,7 @@ def require_supported(function: Function, target: Target) -> None:
 def _in_steps(
     function: Function, constant: Sequence[bool], target: Target, options: Options
 ) -> Lowered:
-    """The steps of a function whose body calls primitive functions, one call after the other."""
+    """The steps of a function that calls primitive functions."""
     places: dict[Expr, Operand] = {param: Param(i) for i, param in enumerate(function.params)}
     calls: list[tuple[Call, Function]] = []
     for e in tree.postorder(function.body, enter=lambda e: not isinstance(e, Function)):
@@ -103,7 +103,7 @@ def lower_computed(
     options: Options,
     sizes: Sequence[Extent] = (),
 ) -> Lowered:
-    """The kernels for tensors; `sizes` are the variables in their shapes."""
+    """The kernels of tensor expressions; `sizes` are the variables in their shapes."""
     results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
     scheduled = target.schedule(results, computed.inputs, constants, threads=options.threads)
@@ -131,14 +131,10 @@ def _distinct_outputs(computed: Computed) -> list[Tensor]:
     seen = {id(tensor) for tensor in computed.inputs}
     for tensor in computed.outputs:
         if id(tensor) in seen:
-            tensor = _copy(tensor)
+            tensor = compute(tensor.shape, lambda *i, source=tensor: source[i], "copy")
         seen.add(id(tensor))
         outputs.append(tensor)
     return outputs
-
-
-def _copy(source: Tensor) -> Tensor:
-    return compute(source.shape, lambda *i: source[i], "copy")
 
 
 def _without_unused_inputs(s: Schedule) -> Schedule:
@@ -147,7 +143,7 @@ def _without_unused_inputs(s: Schedule) -> Schedule:
 
 
 def machine(target: Target) -> Facts | None:
-    """Which scalar operations the target has instructions for."""
+    """The scalar operations that the target has instructions for."""
     return target.facts
 
 
@@ -162,11 +158,11 @@ def _kernel(
     pairs = in_place(s)
     code = target.generate(_NAME, s, checked=options.checked, may_alias=bool(pairs), sizes=sizes)
     inputs, outputs = (tuple(map(_spec, tensors)) for tensors in (s.inputs, s.outputs))
-    # the name says what is inside, and a digest of the code makes it the kernel's own: with the
-    # types and the words of checks, for the same code may do for several
+    # a unique name: the operators, and a digest of the code with types and checks, since different
+    # kernels may have the same code
     described = f"{target}\n{inputs} {outputs} {code.sizes} {code.checks or ''}\n{code.ir}"
     digest = hashlib.sha256(described.encode()).hexdigest()[:16]
-    # what prepares a weight is the same whatever reads it later
+    # a weight is prepared the same way for all its uses
     words = [role] if role else [re.sub(r"\W", "_", one.removeprefix("nn.")) for one in operators]
     name = "_".join(["relay", *words])[:80] + f"_{digest}"
     return Kernel(
@@ -209,7 +205,7 @@ def _flops(s: Schedule) -> int:
 
 
 def in_place(s: Schedule) -> tuple[tuple[int, int], ...]:
-    """(output, input) pairs: each element of the output needs that element of the input only."""
+    """(output, input) pairs where each output element depends on that input element only."""
     if len(s.stages) != 1 or len(s.outputs) != 1:
         return ()
     stage = s.stages[0]

@@ -1,16 +1,16 @@
-"""Kernels of a primitive function with dynamic dimensions: one set for all sizes.
+"""Lowers primitive functions with dynamic dimensions: one set of kernels for all sizes.
 
-Every size of a parameter that is no number becomes a variable; the type relations of the operators,
-asked again, give the sizes of results as dimensions over the variables. What a relation wants equal
-and nobody can prove is required of the run.
+Every dynamic dimension of a parameter becomes a variable; the type relations of the operators give
+the shapes of results as dimensions over the variables. Equalities that a relation requires and that
+cannot be proven are checked at run time.
 
-`?` may turn out to be 1 and then broadcasts; a named dimension never does. So where the extents of
-two operands may differ there are two variants: in one they are equal, which is what mostly happens,
-and in the other an operand of extent 1 is read at index 0.
+`?` may be 1 at run time and broadcast; a named dimension never does. So where the extents of two
+operands may differ there are two variants: in the common one they are equal, in the other an
+operand of extent 1 is read at index 0.
 
-Where sizes depend on values, an operator says how (`OpDef.extents`), or how much there is at most
-(`OpDef.capacity`): its expressions read elements of the parameters. A single element is read by
-whoever runs the program, the rest is a kernel of its own.
+Where sizes depend on values, an operator computes them (`OpDef.extents`) or their upper bounds
+(`OpDef.capacity`) from elements of the parameters. The program reads single elements; anything
+else is a separate kernel.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from relay.te.intervals import Interval
 from relay.te.overflow import overflow
 from relay.te.simplify import Simplifier
 
-LENGTH: Interval = (0, TENSOR_BYTES - 1)  # what a size can be
+LENGTH: Interval = (0, TENSOR_BYTES - 1)  # the range of sizes
 
 
 def lower_dynamic(
@@ -62,7 +62,7 @@ def lower_dynamic(
 ) -> Dynamic:
     """The kernels of a primitive function with dynamic dimensions.
 
-    `constant[i]`: flattened parameter i never changes.
+    `constant[i]`: flattened parameter i is constant.
     """
     options = options or Options()
     require_supported(function, target)
@@ -70,7 +70,7 @@ def lower_dynamic(
     general = _inferred(function, params, together=False)
     found = [general]
     if general.stretched:
-        with suppress(DiagnosticError):  # some operand must be stretched
+        with suppress(DiagnosticError):  # some operand must be broadcast
             found.insert(0, _inferred(function, params, together=True))
     variants = []
     for shapes in found:
@@ -110,9 +110,9 @@ class _Params:
         self.types: dict[Var, Type] = {}
         self.variables: list[Variable] = []
         self.required: list[Requirement] = []
-        self.anonymous: set[Symbol] = set()  # the variables that may turn out to be 1
+        self.anonymous: set[Symbol] = set()  # the variables that may be 1
         self._named: dict[Symbol, Dim] = {}
-        self._opaque: dict[Dim, Dim] = {}  # dimensions that are known as a whole only
+        self._opaque: dict[Dim, Dim] = {}  # dimensions that cannot be solved for their symbols
         self._names: set[str] = set()
         axes: list[tuple[Dim, Size, str]] = []
         count = 0
@@ -165,12 +165,12 @@ class _Params:
 
     def _solve(self, axes: list[tuple[Dim, Size, str]]) -> None:
         """Solve for symbols that occur in expressions only; require the other sizes to agree."""
-        open_ = list(axes)
-        while solved := [one for one in open_ if self._tells(*one[:2])]:
-            open_ = [one for one in open_ if one not in solved]
-        for dim, size, _ in open_:
+        unsolved = list(axes)
+        while solved := [one for one in unsolved if self._tells(*one[:2])]:
+            unsolved = [one for one in unsolved if one not in solved]
+        for dim, size, _ in unsolved:
             if _unknown(self._settled(dim)):
-                self._opaque[dim] = size  # `m + n`, and nothing tells them apart
+                self._opaque[dim] = size  # `m + n`, with both unknown
         for dim, size, message in axes:
             known = self._settled(dim)
             if dims.equal(size, known) is not True:
@@ -194,17 +194,17 @@ class _Params:
 
 
 def _unknown(dim: Dim) -> set[Symbol]:
-    """The symbols of a dimension that are not solved for yet."""
+    """The unsolved symbols of a dimension."""
     return {symbol for symbol in dims.atoms(dim) if not isinstance(symbol, Size)}
 
 
 def _word(symbol: Symbol) -> str:
-    """The name of a symbol in the text form, so that other processes choose the same name."""
+    """The name of a symbol in the text form, which is the same in all processes."""
     return as_word(str(symbol), "n")
 
 
 def _spelled(dim: Dim) -> Dim:
-    """A dimension over such names."""
+    """A dimension over these names."""
     return dims.substitute(dim, lambda symbol: Size(_word(symbol)))
 
 
@@ -213,7 +213,7 @@ def _is_variable(dim: Dim) -> bool:
 
 
 def _tensors(ty: Type, param: Var) -> list[TensorType]:
-    """The tensors of a parameter, one by one."""
+    """The flattened tensors of a parameter."""
     found: list[TensorType] = []
     pending = [ty]
     while pending:
@@ -244,10 +244,7 @@ def _regrouped(ty: Type, tensors: Any) -> Type:
         if not isinstance(part, TupleType):
             following: Type = next(tensors)
             return following
-        fields = []
-        for one in part.fields:
-            fields.append((yield walk(one)))
-        return TupleType(tuple(fields))
+        return TupleType(tuple((yield tree.gather(map(walk, part.fields)))))
 
     return tree.run(walk(ty))
 
@@ -256,21 +253,21 @@ def _regrouped(ty: Type, tensors: Any) -> Type:
 
 
 def _inferred(function: Function, params: _Params, together: bool) -> _DynamicShapes:
-    """The shapes and tensors of a function, inferred until no further equality is learnt."""
+    """The shapes and tensors of a function, inferred until no further equality is learned."""
     bound: dict[Symbol, Dim] = {}
     kept: list[Requirement] = []
     conditions: list[tuple[Dim, Dim]] = []
     while True:
         shapes = _DynamicShapes(params, bound, together)
         shapes.computed = to_compute(function, shapes)
-        if not shapes.learnt:
+        if not shapes.learned:
             break
-        # what was learnt changes the types, and what follows from them
-        for size, dim in shapes.learnt.items():
+        # equalities change the types, and what follows from them
+        for size, dim in shapes.learned.items():
             bound = {one: _put(other, {size: dim}) for one, other in bound.items()}
             bound[size] = dim
-        kept += [one for one in shapes.required if one.left in shapes.learnt]
-        conditions += shapes.learnt_by
+        kept += [one for one in shapes.required if one.left in shapes.learned]
+        conditions += shapes.learned_by
     shapes.required = [*kept, *shapes.required]
     shapes.conditions = [*conditions, *shapes.conditions]
     return shapes
@@ -281,7 +278,7 @@ def _put(dim: Dim, bound: Mapping[Symbol, Dim]) -> Dim:
 
 
 @dataclass
-class _Finding:
+class _SizeSearch:
     """Dynamic sizes that are computed from values."""
 
     computed: Computed
@@ -290,8 +287,8 @@ class _Finding:
 
 
 class _DynamicShapes(Shapes):
-    """The sizes of one way to read a function: operands that may be stretched are equal
-    (`together`), or anything."""
+    """The shapes of one variant: operands that may broadcast have equal extents (`together`), or
+    any."""
 
     computed: Computed
 
@@ -301,25 +298,25 @@ class _DynamicShapes(Shapes):
         self.together = together
         self.sizes: dict[str, te.Extent] = {}
         self.anonymous = set(params.anonymous)
-        self.learnt: dict[Symbol, Dim] = {}
+        self.learned: dict[Symbol, Dim] = {}
         self.required: list[Requirement] = []
         self.conditions: list[tuple[Dim, Dim]] = []
-        self.learnt_by: list[tuple[Dim, Dim]] = []  # those that taught what a size is
+        self.learned_by: list[tuple[Dim, Dim]] = []  # conditions from which a size follows
         self.stretched = False
         self.counted = False
-        self.operator = -1  # the number of the call that is looked at
-        self.calls = 0  # of operators whose results have sizes that depend on values
+        self.operator = -1  # the number of the current call
+        self.calls = 0  # of operators whose result sizes depend on values
         self.elements: dict[ElementOf, Variable] = {}
-        self.searches: list[_Finding] = []
+        self.searches: list[_SizeSearch] = []
         self.inputs: list[te.Tensor] = []
-        # the shapes of all results, by their extents in any order
+        # the shapes of all results, by their unordered extents
         self.rooms: dict[frozenset[tuple[Dim, int]], tuple[Dim, ...]] = {}
 
     @property
     def variables(self) -> list[te.Extent]:
         return list(self.sizes.values())
 
-    # --- what lowering asks
+    # --- shapes
 
     def type_of(self, param: Var) -> Type:
         given = self.params.types[param]
@@ -362,7 +359,7 @@ class _DynamicShapes(Shapes):
         self._natural(op, made)
         return made
 
-    # --- between dimensions and expressions
+    # --- expressions -> dimensions
 
     def _type(self, value: Value) -> Type:
         if isinstance(value, tuple):
@@ -370,7 +367,7 @@ class _DynamicShapes(Shapes):
         return TensorType(tuple(map(self.dim_of, value.shape)), value.dtype)
 
     def dim_of(self, extent: te.Expr) -> Dim:
-        """The size of a tensor, as a dimension."""
+        """An extent as a dimension."""
         names: dict[te.Expr, str] = {var: name for name, var in self.sizes.items()}
 
         def leaf(part: te.Expr) -> Dim | None:
@@ -381,12 +378,12 @@ class _DynamicShapes(Shapes):
             raise LowerError.of(f"`{extent!r}` is no size")
         return found
 
-    # --- what must hold
+    # --- requirements
 
     def equal(self, op: OpDef, a: Dim, b: Dim, message: str) -> bool:
-        """Whether two dimensions can be equal; then they are, or the run ends."""
+        """Whether two dimensions can be equal; if so, that is required at run time."""
         if isinstance(a, dims.Any) or isinstance(b, dims.Any) or dims.equal(a, b) is True:
-            return True  # what is not known yet is found by the values of arguments
+            return True  # unknown sizes are computed from values
         if isinstance(a, int) and isinstance(b, int):
             return False
         text = f"`{op.name}`: {message}"
@@ -403,14 +400,14 @@ class _DynamicShapes(Shapes):
         found: str = VALUE,
         shown: tuple[Dim, ...] = (),
     ) -> None:
-        """The two are equal, or the run ends."""
+        """Require two dimensions to be equal at run time."""
         if not any((one.left, one.right) == (left, right) for one in self.required):
             texts = (message, expected, found, shown)
             self.required.append(Requirement(left, right, *texts, self.operator))
 
     def require_stretched(self, a: Dim, b: Dim, stretched: Sequence[Dim], message: str) -> None:
-        """The two are equal, or one of those in `stretched` is 1."""
-        matters: Dim = 1  # 0 where one is
+        """Require two dimensions to be equal, or one of `stretched` to be 1."""
+        matters: Dim = 1  # 0 if one is 1
         for dim in stretched:
             distance = dims.maximum(dims.subtract(dim, 1), dims.subtract(1, dim))
             matters = dims.multiply(matters, dims.minimum(distance, 1))
@@ -418,25 +415,25 @@ class _DynamicShapes(Shapes):
         self.require(left, right, message, f"{VALUE}, or 1", VALUE, (a, b))
 
     def _learn(self, a: Dim, b: Dim) -> tuple[Symbol, Dim] | None:
-        """Of two equal dimensions: an anonymous size, and the dimension it equals."""
+        """Solve two equal dimensions for an anonymous size; returns it and its value."""
         difference = dims.subtract(a, b)
         there = {*dims.atoms(difference)}
-        for variable in reversed(self.params.variables):  # the first to be read stays
+        for variable in reversed(self.params.variables):  # the first one is kept
             symbol = Size(variable.name)
-            if symbol not in there or symbol not in self.anonymous or symbol in self.learnt:
+            if symbol not in there or symbol not in self.anonymous or symbol in self.learned:
                 continue
             parts = dims.linear_in(difference, symbol)
             if parts is not None and parts[0] in (1, -1):
-                value = _put(dims.multiply(parts[1], -parts[0]), self.learnt)
+                value = _put(dims.multiply(parts[1], -parts[0]), self.learned)
                 if symbol in dims.atoms(value) or (isinstance(value, int) and value < 0):
                     continue
-                self.learnt = {s: _put(d, {symbol: value}) for s, d in self.learnt.items()}
-                self.learnt[symbol] = value
+                self.learned = {s: _put(d, {symbol: value}) for s, d in self.learned.items()}
+                self.learned[symbol] = value
                 return symbol, value
         return None
 
     def broadcast(self, op: OpDef, a: Dim, b: Dim) -> Dim:
-        """The extent of two operands, at least one of which may broadcast."""
+        """The result extent of two operands, one of which may broadcast."""
         self.stretched = True
         if self.together:
             self.assume(a, b)
@@ -450,13 +447,13 @@ class _DynamicShapes(Shapes):
         return b if first else a
 
     def assume(self, a: Dim, b: Dim) -> None:
-        """A condition of this variant: the two are equal."""
+        """Add the condition that two dimensions are equal to this variant."""
         self.stretched = True
-        kept = self.conditions if self._learn(a, b) is None else self.learnt_by
+        kept = self.conditions if self._learn(a, b) is None else self.learned_by
         kept.append((a, b))
 
     def may_be_one(self, dim: Dim) -> bool:
-        """Whether a dimension depends on an anonymous one (`?`), which may turn out to be 1."""
+        """Whether a dimension depends on an anonymous one (`?`), which may be 1."""
         return any(symbol in self.anonymous for symbol in dims.atoms(dim))
 
     def _natural(self, op: OpDef, ty: Type) -> None:
@@ -467,8 +464,8 @@ class _DynamicShapes(Shapes):
                     self.natural(op, dim, "a result would have less than no elements")
 
     def other_rooms(self, results: Sequence[tuple[Dim, ...]]) -> tuple[tuple[Dim, ...], ...]:
-        """The shapes that are computed on the way, besides those of parameters and results: these
-        come to lie in memory, where they are looked at."""
+        """The shapes of intermediate tensors; those of parameters and results are checked when they
+        are allocated."""
         given = [tuple(map(self.dim_of, tensor.shape)) for tensor in self.inputs]
         there = {frozenset(Counter(shape).items()) for shape in (*given, *results)}
         return tuple(
@@ -478,15 +475,15 @@ class _DynamicShapes(Shapes):
         )
 
     def natural(self, op: OpDef, dim: Dim, message: str) -> None:
-        """The dimension is not negative, or the run ends."""
+        """Require a dimension to be 0 or more."""
         sign = dims.sign_of(dim)
         if not isinstance(dim, dims.Any) and (sign is None or sign < 0):
             texts = ("0 or more", VALUE, (dim, 0))
             self.require(dims.minimum(dim, 0), 0, f"`{op.name}`: {message}", *texts)
 
     def some(self, op: OpDef, extent: Dim, wanted: Sequence[Dim], message: str) -> None:
-        """The dimension is 1 or more, or one of those wanted is 0, or the run ends."""
-        matters: Dim = 1  # 0 where nothing is wanted
+        """Require a dimension to be 1 or more unless one of `wanted` is 0."""
+        matters: Dim = 1  # 0 if the result is empty
         for dim in wanted:
             matters = dims.multiply(matters, dims.minimum(dim, 1))
         there = dims.minimum(extent, 1)
@@ -497,7 +494,7 @@ class _DynamicShapes(Shapes):
     # --- sizes that depend on values
 
     def _found(self, call: Call, op: OpDef, args: Sequence[Value], ty: Type) -> Type:
-        """The type of a result whose sizes its operator says by expressions over the arguments."""
+        """The type of a result whose sizes the operator computes from the arguments."""
         self.calls += 1
         tell = op.capacity or op.extents
         if tell is None:
@@ -529,17 +526,17 @@ class _DynamicShapes(Shapes):
         needs: Sequence[Condition],
     ) -> list[Dim]:
         found: list[Dim] = []
-        open_: dict[te.Expr, Size] = {}
+        searched: dict[te.Expr, Size] = {}
         required: list[Requirement] = []
-        computed: list[te.Expr] = []  # what must not wrap
-        natural: dict[te.Expr, str] = {}  # numbers, and what to say of negative ones
+        computed: list[te.Expr] = []  # must not overflow
+        natural: dict[te.Expr, str] = {}  # numbers, and the message for negative ones
         for need in needs:
             simple = self._settled(need.condition)
             if isinstance(simple, te.Const) and simple.value:
                 continue
             natural.update((number, need.message) for number in _not_negative(simple))
             flag = self.params.fresh(f"s{self.calls}_need{len(required)}")
-            open_[te.select(simple, te.index(0), te.index(1))] = flag
+            searched[te.select(simple, te.index(0), te.index(1))] = flag
             computed.append(simple)
             shown = []
             for place, number in enumerate(need.shown):
@@ -547,7 +544,7 @@ class _DynamicShapes(Shapes):
                 dim = from_te(value, partial(self._leaf, op, {}))
                 if dim is None:
                     name = f"s{self.calls}_need{len(required)}_{place}"
-                    dim = open_.setdefault(value, self.params.fresh(name))
+                    dim = searched.setdefault(value, self.params.fresh(name))
                 shown.append(dim)
             message = f"`{op.name}`: {need.message}"
             texts = (message, need.expected, need.found, tuple(shown))
@@ -557,26 +554,26 @@ class _DynamicShapes(Shapes):
                 found.append(dim)
                 continue
             simple = self._settled(extent)
-            # a formula may have negative numbers in it, which are no sizes; a size itself may not
+            # a formula may contain negative numbers; a size itself must not be negative
             leaves = {_without_casts(simple): "a size is negative"} | natural
             made = from_te(simple, partial(self._leaf, op, leaves))
             if made is None:
-                if simple not in open_:
-                    open_[simple] = self.params.fresh(f"s{self.calls}_{position}")
-                    self.anonymous.add(open_[simple])
+                if simple not in searched:
+                    searched[simple] = self.params.fresh(f"s{self.calls}_{position}")
+                    self.anonymous.add(searched[simple])
                 computed.append(simple)
-                made = open_[simple]
+                made = searched[simple]
             found.append(made)
         if (wrapped := self._overflow(computed)) is not None:
-            open_[wrapped] = self.params.fresh(f"s{self.calls}_over")
+            searched[wrapped] = self.params.fresh(f"s{self.calls}_over")
             message = f"`{op.name}`: a size is too large"
-            required.append(Requirement(open_[wrapped], 0, message, EXPECTED))
-        if open_:
-            self._search(list(open_), tuple(size.name for size in open_.values()), required)
+            required.append(Requirement(searched[wrapped], 0, message, EXPECTED))
+        if searched:
+            self._search(list(searched), tuple(size.name for size in searched.values()), required)
         return found
 
     def _overflow(self, values: Sequence[te.Expr]) -> te.Expr | None:
-        """0, or a number with which one of the values would wrap; None where none can."""
+        """0, or an operand with which a value overflows; None if none can."""
         ranges: dict[te.Var, Interval] = dict.fromkeys(self.sizes.values(), LENGTH)
         parts = [part for value in values if not _is_zero(part := overflow(value, ranges))]
         if not parts:
@@ -589,7 +586,7 @@ class _DynamicShapes(Shapes):
     def _search(
         self, values: list[te.Expr], names: tuple[str, ...], required: list[Requirement]
     ) -> None:
-        """A tensor of the values, to be computed before anything is allocated."""
+        """Compute values as a tensor, before anything is allocated."""
 
         def element(place: te.Expr) -> te.Expr:
             chosen = values[-1]
@@ -598,10 +595,12 @@ class _DynamicShapes(Shapes):
             return chosen
 
         tensor = te.compute((len(values),), element, "sizes")
-        self.searches.append(_Finding(Computed(tuple(self.inputs), (tensor,), ()), names, required))
+        self.searches.append(
+            _SizeSearch(Computed(tuple(self.inputs), (tensor,), ()), names, required)
+        )
 
     def _settled(self, expr: te.Expr) -> te.Expr:
-        """The expression over elements of the parameters, as far as no reduction is between."""
+        """The expression with tensors inlined up to reductions, simplified."""
 
         def step(before: te.Expr, after: te.Expr) -> te.Expr:
             if isinstance(after, Read) and isinstance(after.source, Tensor):
@@ -620,7 +619,7 @@ class _DynamicShapes(Shapes):
             expr = following
 
     def _leaf(self, op: OpDef, natural: Mapping[te.Expr, str], part: te.Expr) -> Dim | None:
-        """A size, or an element of a parameter of integers that is `natural`, or else a message."""
+        """A size, or an element of an integer parameter that must not be negative."""
         if isinstance(part, te.Var):
             return self.dim_of(part) if part in self.sizes.values() else None
         part = _without_casts(part)
@@ -649,7 +648,7 @@ class _DynamicShapes(Shapes):
 
 @dataclass(slots=True)
 class _Site(Site):
-    """One use of an operator over dynamic dimensions."""
+    """A call of an operator over dynamic dimensions."""
 
     shapes: _DynamicShapes = field(kw_only=True)
     op: OpDef = field(kw_only=True)
@@ -708,7 +707,7 @@ class _Site(Site):
             self.shapes.some(self.op, extent, wanted, message)
 
 
-# --- what is left -------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------
 
 
 def _not_negative(condition: te.Expr) -> Iterator[te.Expr]:

@@ -1,18 +1,18 @@
-"""Dynamic dimensions, and what is computed from them.
+"""Dynamic dimensions: named sizes, and arithmetic on them.
 
     n = Size("n")
-    (n + 7) // 8                                    a dimension, as those of types are
+    (n + 7) // 8                                    a dimension, as in types
     operations((n + 7) // 8)                        n; 7; add 0, 1; 8; floordiv 2, 3
     to_te((n + 7) // 8, variables)                  the same as an expression of a kernel
 
-A size is equal to another of the same name: it means something inside of one record only
-(`relay.lower.dynamic`), and what that holds can be written down and read again.
+Sizes are compared by name, so that records with them (`relay.lower.dynamic`) can be serialized.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 from relay import te, tree
@@ -39,10 +39,9 @@ class Size(Symbol):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One step of computing a dimension. Its operands are the numbers of earlier ones.
+    """One operation of a dimension; operands are the numbers of earlier operations.
 
-    `op` is `constant` or `size` (see `value`), or one of `add`, `mul`, `floordiv`, `min`, `max`, as
-    the scalars of a kernel have them.
+    `op` is `constant` or `size` (with `value`), or `add`, `mul`, `floordiv`, `min`, `max`.
     """
 
     op: str
@@ -51,7 +50,7 @@ class Operation:
 
 
 def operations(*wanted: Dim) -> tuple[list[Operation], list[int]]:
-    """The operations that compute dimensions, shared ones once, and the number of each result."""
+    """The operations that compute dimensions, without duplicates, and the number of each result."""
     steps: list[Operation] = []
     numbers: dict[Any, int] = {}
 
@@ -73,13 +72,9 @@ def operations(*wanted: Dim) -> tuple[list[Operation], list[int]]:
         if isinstance(dim, Size):
             return emit(("size", dim.name), Operation("size", value=dim.name))
         if isinstance(dim, DimCall):
-            args: list[int] = []
-            for arg in dim.args:
-                args.append((yield walk(arg)))
-            total = args[0]
-            for other in args[1:]:
-                total = combined("floordiv" if dim.function == "//" else dim.function, total, other)
-            return total
+            op = "floordiv" if dim.function == "//" else dim.function
+            args = yield tree.gather(map(walk, dim.args))
+            return reduce(partial(combined, op), args)
         if not isinstance(dim, DimExpr):
             raise TypeError(f"`{dim}` is no dimension over sizes")
         total = -1
@@ -101,7 +96,7 @@ def operations(*wanted: Dim) -> tuple[list[Operation], list[int]]:
 
 
 def _ordered(dim: DimExpr) -> list[tuple[list[tuple[Symbol, int]], int]]:
-    """The terms of a polynomial in an order that depends on names only, the constant last."""
+    """The terms of a polynomial, ordered by name, the constant last."""
     terms = [
         (sorted(monomial, key=lambda part: (str(part[0]), part[1])), coefficient)
         for monomial, coefficient in dim.terms.items()
@@ -110,7 +105,7 @@ def _ordered(dim: DimExpr) -> list[tuple[list[tuple[Symbol, int]], int]]:
 
 
 def from_operations(steps: Sequence[Operation]) -> list[Dim]:
-    """The dimension that each step computes."""
+    """The dimension of each operation."""
     made: list[Dim] = []
     for step in steps:
         if step.op == "constant":
@@ -151,7 +146,7 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
 
 
 def sizes_in(wanted: Iterable[Dim]) -> set[str]:
-    """The names of the sizes that dimensions are computed from."""
+    """The names of the sizes in dimensions."""
     return {atom.name for dim in wanted for atom in dims.atoms(dim) if isinstance(atom, Size)}
 
 
@@ -159,7 +154,7 @@ def sizes_in(wanted: Iterable[Dim]) -> set[str]:
 
 
 def to_te(dim: Dim, variables: Mapping[str, te.Expr]) -> te.Expr:
-    """The dimension as an expression of a kernel, over its variables by the names of sizes."""
+    """The dimension as an expression of a kernel; `variables` are the sizes by name."""
     steps, (result,) = operations(dim)
     made: list[te.Expr] = []
     for step in steps:
@@ -176,8 +171,8 @@ def to_te(dim: Dim, variables: Mapping[str, te.Expr]) -> te.Expr:
 
 
 def from_te(expr: te.Expr, leaf: Callable[[te.Expr], Dim | None]) -> Dim | None:
-    """The dimension that an expression of a kernel is; None when it is none. `leaf` says what
-    variables and elements are."""
+    """An expression of a kernel as a dimension, None if it is none; `leaf` converts variables and
+    elements."""
 
     def walk(part: te.Expr) -> Steps[Dim | None]:
         if isinstance(part, te.Const):

@@ -1,7 +1,7 @@
-"""Lowered primitive functions as bytes, for a cache.
+"""Serialization of lowered primitive functions, for the cache.
 
-A record is written as `{"<class>": [its fields]}`, a dimension that is no number as the operations
-that compute it. Kernels stand in front, once each, and steps refer to them by number.
+A record is `{"<class>": [its fields]}`, a dynamic dimension its operations. Kernels come first, and
+steps refer to them by number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def to_bytes(lowered: Lowered | Dynamic) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The inverse of `to_bytes`. The bytes are trusted, as the code is that they name."""
+    """The inverse of `to_bytes`; the bytes are trusted, as the code in them is."""
     written, lowered = unpacked(data)
     return _value(lowered, [Kernel(*_value(one, [])) for one in written])
 
@@ -55,7 +55,7 @@ def _plain(value: Any, kernels: dict[str, int]) -> Any:
     if isinstance(value, Kernel):
         return {_KERNEL: kernels[value.name]}
     if isinstance(value, Symbol):
-        from relay.lower.sizes import operations  # not for functions without dynamic dimensions
+        from relay.lower.sizes import operations  # not loaded for static functions
 
         return {_DIMENSION: [[step.op, step.operands, step.value] for step in operations(value)[0]]}
     return {type(value).__name__: _fields(value, kernels)}

@@ -1,4 +1,4 @@
-"""A primitive function becomes tensor expressions: a call is what its operator says it computes.
+"""Primitive functions -> tensor expressions, by the definitions of their operators.
 
 fn (%x, %w, Primitive=1) { nn.relu(nn.dense(%x, %w)) }
   ->   d[i, j] = sum(x[i, k] * w[j, k] for k);  y[i, j] = max(d[i, j], 0)
@@ -19,13 +19,13 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.opdef import OpDef
 from relay.tree import Steps
 
-# A tensor, or for a tuple its fields.
+# A tensor, or nested tuples of tensors.
 Value = te.Tensor | tuple[Any, ...]
 
 
 @frozen
 class Computed:
-    """A function as tensors: those given and those made, fields of tuples one by one."""
+    """A function as tensor expressions, with flattened inputs and outputs."""
 
     inputs: tuple[te.Tensor, ...]
     outputs: tuple[te.Tensor, ...]
@@ -33,24 +33,24 @@ class Computed:
 
 
 class Shapes:
-    """What is known of shapes: here, all of them are numbers."""
+    """The shapes of a function; here all sizes are known."""
 
     def type_of(self, param: Var) -> Type:
         """The type of a parameter."""
         return param.checked_type
 
     def extent(self, dim: Dim, expr: Expr) -> te.Expr:
-        """A dimension, in a kernel."""
+        """A dimension as an expression of a kernel."""
         if not isinstance(dim, int):
             raise error_at(expr, f"size `{dim}` is known at run time only")
         return te.index(dim)
 
     def result(self, call: Call, op: OpDef, args: Sequence[Value]) -> Type:
-        """The type of what a call makes."""
+        """The result type of a call."""
         return call.checked_type
 
     def started(self, inputs: Sequence[te.Tensor]) -> None:
-        """The parameters, one by one, before anything is computed from them."""
+        """Called with the flattened parameters before the body is visited."""
 
 
 NUMBERS: Final = Shapes()
@@ -105,7 +105,7 @@ def _expression(
 
 
 def calls_of(function: Function) -> list[Call]:
-    """The calls of operators in a function, in the order in which they become tensors."""
+    """The operator calls of a function, in the order of `to_compute`."""
     found: dict[Expr, None] = {}
     body = function.body
     roots: list[Expr] = []
@@ -129,8 +129,7 @@ def _call(expr: Call, op: OpDef, args: Sequence[Value], shapes: Shapes) -> Value
 
 
 def _require_room(ty: Type, expr: Expr) -> None:
-    """A tensor of known sizes is one that there can be, whether it comes to lie in memory or not:
-    then the positions of its elements can be counted."""
+    """Refuse tensors so large that indices would overflow, even if they are never stored."""
     for part in tree.postorder(ty):
         if isinstance(part, TensorType) and not part.occurs:
             shape = part.concrete_shape
@@ -145,30 +144,28 @@ def keywords(expr: Call, op: OpDef) -> Mapping[str, Any]:
 
 
 def _specs(ty: Type, expr: Expr, shapes: Shapes) -> Steps[Any]:
-    """The shape and element type of what a call makes; for a tuple those of its fields."""
+    """The shape and element type of a result, in nested tuples."""
     if isinstance(ty, TensorType):
         return te.Spec(tuple(shapes.extent(dim, expr) for dim in ty.shape), ty.dtype)
     assert isinstance(ty, TupleType)
-    fields = []
-    for field in ty.fields:
-        fields.append((yield _specs(field, expr, shapes)))
-    return tuple(fields)
+    return tuple((yield tree.gather(_specs(field, expr, shapes) for field in ty.fields)))
 
 
 def _placeholders(
     ty: Type, name: str, param: Var, inputs: list[te.Tensor], shapes: Shapes
 ) -> Steps[Value]:
-    """The tensors of a parameter, appended to `inputs` one by one."""
+    """The tensors of a parameter, which are also appended to `inputs`."""
     if isinstance(ty, TensorType):
         extents = [shapes.extent(dim, param) for dim in ty.shape]
         inputs.append(te.placeholder(extents, ty.dtype, name))
         return inputs[-1]
     if not isinstance(ty, TupleType):
         raise error_at(param, f"parameter `%{name}` of a kernel is a tensor, found {ty}")
-    fields = []
-    for i, field in enumerate(ty.fields):
-        fields.append((yield _placeholders(field, f"{name}_{i}", param, inputs, shapes)))
-    return tuple(fields)
+    fields = (
+        _placeholders(field, f"{name}_{i}", param, inputs, shapes)
+        for i, field in enumerate(ty.fields)
+    )
+    return tuple((yield tree.gather(fields)))
 
 
 def _constant(expr: Constant) -> te.Tensor:
@@ -180,7 +177,7 @@ def _constant(expr: Constant) -> te.Tensor:
 
 
 def flatten(value: Value) -> list[te.Tensor]:
-    """The tensors of a value, fields of tuples one by one."""
+    """The flattened tensors of a value."""
     found: list[te.Tensor] = []
     pending: list[Value] = [value]
     while pending:
@@ -193,5 +190,5 @@ def flatten(value: Value) -> list[te.Tensor]:
 
 
 def error_at(expr: Expr, message: str) -> LowerError:
-    """An error at a place of the program."""
+    """An error at the source location of an expression."""
     return LowerError.of(message, expr.span)
