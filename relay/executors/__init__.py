@@ -1,4 +1,4 @@
-"""How a program runs: several kinds of executors behind one interface.
+"""Executors: several ways to run a program, behind one interface.
 
 f = create_executor("debug", mod).evaluate()      # main, as a Python function
 f(np.ones(3, "float32")).numpy()
@@ -6,8 +6,8 @@ f(np.ones(3, "float32")).numpy()
     debug.py        the interpreter
     compiled.py     compiled programs: "graph" straight-line code, "vm" all programs in the virtual
                     machine, "aot" all programs as native code
-    executable.py   a compiled program, as Python calls it; needs no compiler, nor does what it
-                    imports: bound.py, arrays.py, memory.py, report.py, artifact.py
+    executable.py   a compiled program as Python calls it; without the compiler, as are bound.py,
+                    arrays.py, memory.py, report.py and artifact.py
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from relay.ir.module import HasModule, IRModule
     from relay.nd import Device
 
-# Kind -> the file and the class in it, imported when asked for: who loads a compiled model does
-# not load the compiler.
+# Kind -> module and class, imported on demand: loading a compiled model does not load the compiler.
 KINDS: Mapping[str, tuple[str, str]] = {
     "debug": ("relay.executors.debug", "DebugExecutor"),
     "graph": ("relay.executors.compiled", "GraphExecutor"),

@@ -1,9 +1,8 @@
-"""How tensors cross the border between Python and native code.
+"""Conversion of tensors between Python and native code.
 
-In: NumPy arrays, `relay.nd` arrays, torch tensors and whatever else speaks DLPack are read where
-they lie when they are dense and in order; otherwise, and for lists and numbers, a copy is made.
-What is converted, and what is refused, says `relay.nd`.
-Out: results are NumPy arrays in memory of a pool, handed out as the kind the caller works with.
+In: contiguous NumPy arrays, `relay.nd` arrays, torch tensors and other DLPack tensors are read
+without a copy; anything else is copied or refused by the rules of `relay.nd`.
+Out: NumPy arrays in memory of a pool, converted to the kind that the caller uses.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from relay import dtypes, nd
 from relay.errors import EvaluationError, RelayError
 from relay.immutable import frozen
 
-# A result as the kind of array the caller works with.
+# Converts a result to the kind of array that the caller uses.
 Wrap = Callable[[np.ndarray], Any]
 
-# What says nothing about the kind the caller works with.
+# Inputs that do not determine the kind of the results.
 _IN_DOUBT: Final = frozenset((np.ndarray, bool, int, float, list, tuple, type(None)))
 
 
@@ -47,7 +46,7 @@ class TensorInfo:
 
 
 def address(array: np.ndarray) -> int:
-    """Where the elements of `array` begin."""
+    """The address of the elements."""
     try:
         # a third of the time of the next line
         return addressof(c_char.from_buffer(array))  # type: ignore[arg-type]
@@ -60,7 +59,7 @@ def address(array: np.ndarray) -> int:
 
 
 def read(data: Any, wanted: TensorInfo) -> np.ndarray:
-    """`data` as an array native code can read: dense, in order, in this machine's byte order."""
+    """`data` as an array that native code can read: contiguous, aligned, native byte order."""
     try:
         array = nd.as_tensor(data, dtypes.to_numpy(wanted.dtype))
     except RelayError as error:
@@ -77,7 +76,7 @@ def read(data: Any, wanted: TensorInfo) -> np.ndarray:
 
 
 def writable(data: Any, wanted: TensorInfo) -> np.ndarray:
-    """The caller's memory for a result, as an array: nothing is copied here."""
+    """The caller's memory for a result as an array, without a copy."""
     array = nd.from_torch(data) if nd.is_torch(data) else data
     if type(array) is not np.ndarray or not array.flags.carray or not array.dtype.isnative:
         raise EvaluationError.of(
@@ -111,7 +110,7 @@ def _mismatch(what: str, wanted: TensorInfo, array: np.ndarray, data: Any) -> Ev
 
 
 def wrapper(inputs: Sequence[Any]) -> Wrap:
-    """How results are handed out: as what the inputs are; as NumPy arrays when in doubt."""
+    """The conversion of results: to the kind of the inputs, by default NumPy arrays."""
     for data in inputs:
         if type(data) in _IN_DOUBT:
             continue
@@ -125,7 +124,7 @@ def wrapper(inputs: Sequence[Any]) -> Wrap:
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The array as it is."""
+    """The array itself."""
     return array
 
 

@@ -1,19 +1,16 @@
-"""An executable in one file, to be run elsewhere: `exe.save("model.relayx")`, `relay.load(…)`.
+"""Executables as files: `exe.save("model.relayx")`, `relay.load(…)`; also for pickling.
 
-The same bytes are what an executable is pickled and copied as (`to_bytes`).
-
-The file is a ZIP archive in which nothing is compressed, so that weights can be used where they lie
-in the mapped file:
+The file is an uncompressed ZIP archive, so that weights are used in the mapped file:
 
     manifest.json          version, target, inputs and outputs, digests of the other members
     program.txt            the program (`relay.program.text`)
     code/0.o, …            its kernels
     code/program.o         its functions (only whole programs)
-    code/runtime.o, …      what both need, as the target says (`Target.support`)
-    constants.safetensors  what the kernels read: weights, laid out for them
-    params.safetensors     the weights as they were given (only `save(…, params=True)`)
+    code/runtime.o, …      the runtime of both (`Target.support`)
+    constants.safetensors  the constants that kernels read: packed weights
+    params.safetensors     the original weights (only `save(…, params=True)`)
 
-Loading needs no compiler. It runs what is in the file, like loading a shared library does: load
+Loading needs no compiler. Like a shared library, a file contains code that will run: load only
 files you trust.
 """
 
@@ -53,14 +50,14 @@ VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
 NATIVE: Final = "code/program.o"
-SUPPORT: Final = "code/"  # before the names of what the target adds
+SUPPORT: Final = "code/"  # prefix of the names of the runtime
 CONSTANTS: Final = "constants.safetensors"
 PARAMS: Final = "params.safetensors"
-# Weights are large, and damage in them cannot do harm: their digests are checked on request.
+# The digests of weights are checked on request: they are large, and damage in them is harmless.
 DATA: Final = frozenset({CONSTANTS, PARAMS})
 
-_LOCAL_HEADER: Final = struct.Struct("<26xHH")  # before a member; the lengths of what follows it
-_PADDING: Final = struct.Struct("<HH")  # an extra field: its kind, and its length
+_LOCAL_HEADER: Final = struct.Struct("<26xHH")  # of a member: the lengths of name and extra field
+_PADDING: Final = struct.Struct("<HH")  # an extra field: kind and length
 _PADDING_KIND: Final = 0xD935
 
 
@@ -68,7 +65,7 @@ _PADDING_KIND: Final = 0xD935
 
 
 def save(exe: Executable, path: str | os.PathLike[str], *, params: bool = False) -> None:
-    """Write `exe` to `path`; what was there is replaced in one step."""
+    """Write `exe` to `path` atomically."""
     members = _members(exe, params)
     with replacing(path, "the executable") as unfinished, open(unfinished, "xb") as file:
         _write(file, members)
@@ -113,7 +110,7 @@ def _members(exe: Executable, params: bool) -> dict[str, bytes]:
 def _write(file: IO[bytes], members: Mapping[str, bytes]) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in members.items():
-            # always the same time: the same executable is the same file
+            # a fixed time, so that equal executables give equal files
             member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             member.external_attr = 0o644 << 16
             if name in DATA:
@@ -136,15 +133,15 @@ def load(
 ) -> Executable:
     """The executable in a file that `Executable.save` wrote. It contains code, which will run.
 
-    `source` is the path of the file, its bytes, or a binary file that is open for reading.
-    `threads`, `stack` and `memory` are limits as for `relay.compile`. `verify` compares the digests
-    of the weights too; those of the code are always compared.
+    `source` is a path, bytes, or a binary file open for reading. `threads`, `stack` and `memory`
+    are limits as for `relay.compile`. `verify` also checks the digests of weights; those of code
+    are always checked.
     """
     return _load(source, {"threads": threads, "stack": stack, "memory": memory}, verify)
 
 
 def load_pickled(data: bytes, options: dict[str, Any]) -> Executable:
-    """What `Executable.__reduce__` tells Python to make an executable of."""
+    """Unpickle an executable (`Executable.__reduce__`)."""
     return _load(data, options)
 
 
@@ -169,7 +166,7 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     if more:
         native = NativeProgram.of_facts(bytes(members[NATIVE]), manifest["native"])
     program = parse(bytes(members[PROGRAM]).decode(), f"{path.name}/{PROGRAM}")
-    verify_program(program)  # kernels trust what they are given
+    verify_program(program)  # kernels do not check their arguments
     _check_native(path, program, native)
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
@@ -183,8 +180,7 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
 
 
 def _content(source: Any) -> mmap.mmap:
-    """The bytes of a file, where they lie, or a copy of those that were given: in both cases they
-    begin a page, so that kernels can read what is inside."""
+    """A mapped file, or a page-aligned copy of bytes, so that kernels can read weights in it."""
     if isinstance(source, str | os.PathLike):
         if not stat.S_ISREG(os.stat(source).st_mode):  # to open a pipe may take for ever
             raise OSError("it is no file")
@@ -206,7 +202,7 @@ def _refusal(path: Path, reason: str, hint: str | None = None) -> RelayError:
 
 
 def _member(whole: memoryview, info: zipfile.ZipInfo) -> memoryview:
-    """The bytes of a member, where they lie in the file."""
+    """The bytes of a member, without a copy."""
     if info.compress_type != zipfile.ZIP_STORED:
         raise zipfile.BadZipFile(f"{info.filename} is compressed")
     name, extra = _LOCAL_HEADER.unpack_from(whole, info.header_offset)
@@ -241,7 +237,7 @@ def _manifest(path: Path, members: Mapping[str, memoryview]) -> dict[str, Any]:
 
 
 def _is_native(facts: Any) -> bool:
-    """Whether these are the facts of a program's native code, or those of none."""
+    """Whether these are valid facts of native code, or None."""
     match facts:
         case None:
             return True
@@ -277,7 +273,7 @@ def _check(
 
 
 def _check_native(path: Path, program: Program, native: NativeProgram | None) -> None:
-    """What the code of a program knows by number is there."""
+    """Check the tables that native code refers to."""
     if (native is None) is not program[MAIN].is_straight_line:
         raise _refusal(path, "its code is not that of its program")
     if native is None:
@@ -299,7 +295,7 @@ def _tensors(path: Path, data: memoryview) -> dict[str, np.ndarray]:
 
 
 def _check_constants(path: Path, program: Program, found: Mapping[str, np.ndarray]) -> None:
-    """Kernels trust the sizes of what they read."""
+    """Check the constants, whose sizes kernels rely on."""
     table = program.constant_table
     for name in {*constants_of_calls(program), *found}:
         if name not in table or name not in found:

@@ -1,10 +1,9 @@
-"""A straight-line function of a program, bound to memory.
+"""Straight-line functions bound to memory.
 
-A frame is the memory of one call at a time: its slots, its arena and what the target needs to run
-(`relay.target.loaded`). A call takes a free one, or makes one, so calls from several threads do not
-meet.
+A call frame is the memory of one call at a time: its slots, its arena and the state of the target
+(`relay.target.loaded`). Concurrent calls use different frames.
 
-    slots     inputs | outputs | constants | arena stretches        addresses, 8 bytes each
+    slots     inputs | outputs | constants | arena ranges        addresses, 8 bytes each
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from relay.target.memory import address_of
 
 
 class Constants:
-    """Aligned tensors that kernels read, by name. Never changed: new weights are another object."""
+    """Aligned tensors that kernels read, by name; immutable: new weights are a new object."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.arrays = dict(arrays)
@@ -50,7 +49,7 @@ class CallFrame:
 
 
 class BoundFunction:
-    """A straight-line function, ready to be called from any thread."""
+    """A straight-line function that is ready to run; calls are thread-safe."""
 
     def __init__(self, program: Program, function: Function, loaded: Loaded, threads: int) -> None:
         self.function = function
@@ -68,11 +67,11 @@ class BoundFunction:
 
     @property
     def kernels(self) -> list[Kernel]:
-        """Those it calls, in order."""
+        """The kernels it calls, in order."""
         return [call.kernel for call in self.calls]
 
     def _number_slots(self) -> dict[Location, int]:
-        """Inputs and outputs first, since every call writes those."""
+        """Inputs and outputs come first, as every call writes them."""
         places: list[Location] = [
             *map(Input, range(self.inputs)),
             *map(Output, range(self.outputs)),
@@ -107,11 +106,11 @@ class BoundFunction:
         if frame.constants is not constants:
             for name, slot in self.constants:
                 frame.slots[slot] = constants.addresses[name]
-            frame.constants = constants  # kept alive by the calls that read them
+            frame.constants = constants  # kept alive during calls
         return frame
 
     def __call__(self, constants: Constants, addresses: Sequence[int]) -> None:
-        """Run. `addresses` are those of the inputs, then of the outputs, in order."""
+        """Run; `addresses` are those of the inputs, then of the outputs."""
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
         if status := frame.run():
@@ -121,7 +120,7 @@ class BoundFunction:
     def one_by_one(
         self, constants: Constants, addresses: Sequence[int]
     ) -> list[Callable[[], None]]:
-        """The same call as steps to be run in order, to look at each by itself."""
+        """The kernel calls of a run as separate steps, for profiling."""
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
 

@@ -20,14 +20,14 @@ from relay.ir.module import IRModule
 from relay.nd import Device
 from relay.program.program import MAIN
 
-# Changes weights, by name.
+# Sets weights by name.
 SetParams = Callable[[Mapping[str, Any]], None]
 
 
 class CompiledExecutor(Executor):
-    """Compiles a function, and what it needs, when it is asked for."""
+    """Compiles functions on demand."""
 
-    engine: str  # what it is called in errors
+    engine: str  # its name in errors
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class CompiledExecutor(Executor):
         params: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(mod, device, target, params)
-        # as values: then it shows by identity whether a call was given another one
+        # as values, so that identity shows whether a call passes another one
         for name, data in self.params.items():
             if isinstance(data, np.ndarray):
                 self.params[name] = nd.array(data)
 
     @abstractmethod
     def compile(self, module: IRModule, weights: Mapping[str, Any]) -> tuple[Loaded, SetParams]:
-        """`main` of a module, called with what is no weight; and how to change weights."""
+        """`main` of a module as a function of the other parameters, and a setter of weights."""
 
     def load(self, module: IRModule, name: str) -> Loaded:
         if self.device is not None and self.device.kind != "cpu":
@@ -63,7 +63,7 @@ class CompiledExecutor(Executor):
                     inputs.append(value)
                 elif value is not current[param]:
                     changed[param] = value
-            if changed:  # a weight was named in the call, or in the one before
+            if changed:  # by this call, or back after the previous one
                 set_params(changed)
                 current.update(changed)
             return main(inputs)
@@ -72,7 +72,7 @@ class CompiledExecutor(Executor):
 
 
 class AOTExecutor(CompiledExecutor):
-    """All programs, as native code; results are the interpreter's values."""
+    """All programs as native code; results are values of the interpreter."""
 
     engine = "native code"
 
@@ -84,7 +84,7 @@ class AOTExecutor(CompiledExecutor):
 
 
 class GraphExecutor(CompiledExecutor):
-    """Straight-line code; any other program is refused, with the reason."""
+    """Straight-line code; other programs are refused with a reason."""
 
     engine = "graph executor"
 
@@ -96,7 +96,7 @@ class GraphExecutor(CompiledExecutor):
 
 
 class VMExecutor(CompiledExecutor):
-    """All programs, in the virtual machine: one instruction at a time."""
+    """All programs in the virtual machine."""
 
     engine = "virtual machine"
 

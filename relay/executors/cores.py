@@ -1,4 +1,4 @@
-"""How many threads this process can keep busy."""
+"""The number of cores that this process can use."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Final
 
 from relay import settings
 
-MOST_THREADS: Final = 1024  # that one call may use
+MOST_THREADS: Final = 1024  # per call
 
 
 def default_threads() -> int:
-    """`RELAY_NUM_THREADS`, or one thread for every core this process may use."""
+    """`RELAY_NUM_THREADS`, or the number of usable cores."""
     return settings.NUM_THREADS.read() or usable_cores()
 
 
 def usable_cores() -> int:
-    """The cores this process may run on: its affinity, and what its container is allowed.
+    """The cores that the affinity of the process and the quota of its container allow.
 
-    Two hardware threads of a core share its arithmetic units and its caches; a second one there
-    takes from the first what it gets itself. So cores are counted, not hardware threads.
+    Physical cores are counted: hardware threads share the arithmetic units and caches of a core.
     """
     if hasattr(os, "sched_getaffinity"):
         allowed = os.sched_getaffinity(0)
@@ -32,7 +31,7 @@ def usable_cores() -> int:
 
 
 def _siblings(cpu: int) -> str:
-    """The hardware threads of the core that `cpu` is one of, as the kernel lists them."""
+    """The hardware threads that share the core of `cpu`."""
     place = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     try:
         return place.read_text().strip()
@@ -41,7 +40,7 @@ def _siblings(cpu: int) -> str:
 
 
 def _quota() -> int | None:
-    """How many processors' time a container may use, if that is limited."""
+    """The CPU quota of the container in cores, if there is one."""
     try:
         limit, _, period = Path("/sys/fs/cgroup/cpu.max").read_text().partition(" ")
         return max(1, round(int(limit) / int(period)))

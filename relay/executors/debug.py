@@ -1,4 +1,4 @@
-"""The interpreter as an executor: slow, and right by definition."""
+"""The interpreter as an executor: the reference implementation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from relay.ir.module import IRModule
 
 
 class DebugExecutor(Executor):
-    """Evaluates programs as they stand; the target plays no part."""
+    """Interprets programs; the target is ignored."""
 
     def load(self, module: IRModule, name: str) -> Loaded:
         if self.device is not None and self.device.kind != "cpu":

@@ -1,14 +1,13 @@
-"""A compiled model, as Python calls it.
+"""Compiled models as Python callables.
 
     exe = relay.compile(mod, params)
     y = exe(x)                        by position, by name (exe(data=x)), or both
-    exe.set_params(weight=w)          new weights; what is computed from them is computed again
+    exe.set_params(weight=w)          new weights; values computed from them are updated
 
-Results are what the inputs are: NumPy arrays, torch tensors, relay.nd arrays. A result belongs to
-whoever holds it and never changes afterwards; inputs are never written. An executable may be called
-from several threads at once.
+Results have the kind of the inputs: NumPy arrays, torch tensors, relay.nd arrays. They never change
+afterwards, and inputs are never written. Calls are thread-safe.
 
-There are two kinds: `straight_line.py`, and what a target gives for whole programs
+There are two kinds: `straight_line.py`, and that of a target for whole programs
 (`relay.target.llvm.executable`).
 """
 
@@ -26,7 +25,6 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import EvaluationError, RelayError, did_you_mean
-from relay.executors.bound import BoundFunction
 from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.weights import HasWeights
@@ -43,21 +41,21 @@ if TYPE_CHECKING:
 
 @frozen
 class Code:
-    """The code of a program's kernels, and of its functions where it has several."""
+    """The code of the kernels of a program, and of the functions of a whole program."""
 
     target: Target
     objects: tuple[bytes, ...]
     program: NativeProgram | None = None
-    # what both need (`Target.support`)
+    # the runtime of both (`Target.support`)
     support: Mapping[str, bytes] = field(default_factory=dict, compare=False)
 
 
 class Executable(HasWeights, ABC):
-    """A compiled model. `weights` are the constants that come from outside, by name; `prepared`
-    those that were computed from them already, if they were."""
+    """A compiled model. `weights` are the given constants by name, `prepared` the constants
+    computed from them, if known."""
 
     _loaded: Loaded
-    inputs: tuple[Any, ...]  # what it is called with, and what it gives: each has a name and a type
+    inputs: tuple[Any, ...]  # names and types
     outputs: tuple[Any, ...]
 
     def __init__(self, program: isa.Program, code: Code, threads: int | None) -> None:
@@ -76,11 +74,10 @@ class Executable(HasWeights, ABC):
 
     @abstractmethod
     def evaluate(self, *args: Any, **named: Any) -> Value:
-        """The result as the interpreter gives it."""
+        """The result as a value of the interpreter."""
 
     def example_inputs(self) -> tuple[Any, ...]:
-        """Inputs of the right types, where all of them are tensors of known sizes: normally
-        distributed floats, and zeros."""
+        """Random inputs, if all are tensors of known sizes: normally distributed floats, zeros."""
         main = self.program[isa.MAIN]
         chance = np.random.default_rng(0)
 
@@ -99,14 +96,10 @@ class Executable(HasWeights, ABC):
         values = [param.value for param in main.params]
         return tuple(isa.unflatten(v, [example(leaf) for leaf in isa.flatten(v)]) for v in values)
 
-    def _bind(self, function: isa.Function) -> BoundFunction:
-        """A straight-line function, ready to run."""
-        return BoundFunction(self.program, function, self._loaded, self.threads)
-
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        """The arguments of a call, one for each parameter."""
+        """The arguments of a call in the order of the parameters."""
         params = self.program[isa.MAIN].params
-        names = [param.name for param in params]  # one may stand for several
+        names = [param.name for param in params]  # not necessarily unique
         if len(args) > len(params):
             raise refusal("too many inputs", self.signature, f"{len(args)}")
         given = dict(enumerate(args))
@@ -128,18 +121,16 @@ class Executable(HasWeights, ABC):
 
     @property
     def signature(self) -> str:
-        """What it is called with, as text."""
+        """The inputs as text."""
         return ", ".join(map(str, self.inputs)) or "no inputs"
 
-    # --- looking at it
+    # --- inspection
 
     def benchmark(
         self, *args: Any, repeat: int = 10, number: int | None = None, **named: Any
     ) -> BenchmarkResult:
-        """Time `repeat` times `number` calls; without arguments, with random inputs.
-
-        Without `number`, as many calls as take about 20 ms.
-        """
+        """Time `repeat` times `number` calls, by default as many as take about 20 ms; without
+        arguments, with random inputs."""
         expect_positive(repeat=repeat, number=1 if number is None else number)
         if not args and not named:
             args = self.example_inputs()
@@ -155,36 +146,33 @@ class Executable(HasWeights, ABC):
         name: str | None = None,
         embed: bool = True,
     ) -> Path:
-        """Write the model for programs in C: an "object", an "archive" or a "shared" library.
+        """Write the model for C: an "object", an "archive" or a "shared" library, and a header.
 
-        The header beside it, which is returned, says how to call it; its names begin with `name`,
-        by default that of the file. Without `embed` the weights are a file of their own.
+        Returns the path of the header, whose names begin with `name`, by default that of the file.
+        Without `embed` the weights are a separate file.
         """
         return self.code.target.export(self, path, kind, name=name, embed=embed)
 
     def save(self, path: str | os.PathLike[str], *, params: bool = False) -> None:
-        """Write the executable to one file, which `relay.load` reads.
+        """Write the executable to one file, for `relay.load`.
 
-        With `params` the weights as they were given go along, so that any of them can be changed
-        later; otherwise only what the kernels read. A link is followed, and what is no file is
-        refused.
+        With `params` the file has the original weights, so that they can be changed later;
+        otherwise only the constants that kernels read. Links are followed, and anything but a
+        regular file is refused.
         """
         from relay.executors.artifact import save
 
         save(self, path, params=params)
 
     def __reduce__(self) -> Any:
-        """Python pickles and copies it as what `save` writes, with the weights it has now.
-
-        To unpickle it runs code, as `relay.load` does.
-        """
+        """Pickled and copied as the bytes of `save` with current weights; unpickling runs code."""
         from relay.executors.artifact import load_pickled, to_bytes
 
         return load_pickled, (to_bytes(self), self.options)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What it was made with besides the program and its weights."""
+        """The options besides the program and its weights."""
         return {"threads": self.threads}
 
     def __repr__(self) -> str:
@@ -202,6 +190,6 @@ def expect_positive(**counts: int) -> None:
 def refusal(
     message: str, expected: object, found: object = None, hint: str | None = None
 ) -> EvaluationError:
-    """The error for a call or a change of weights."""
+    """The error of a call or a change of weights."""
     seen = None if found is None else str(found)
     return EvaluationError.of(message, expected=str(expected), found=seen, hint=hint)

@@ -1,7 +1,7 @@
-"""What every executor does: take a program and its arguments as people write them, and run it.
+"""The interface of executors, with conversion of arguments.
 
-An executor of another kind is a file with a class that knows how to make a function of a typed
-module ready to run (`load`), and an entry in `relay.executors.KINDS`.
+A new kind of executor is a class with `load`, which prepares a function of a typed module, and an
+entry in `relay.executors.KINDS`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from relay.ir.module import HasModule, IRModule
 from relay.ir.variables import free_type_vars, free_vars
 from relay.nd import Device
 
-# A function ready to run: values for its parameters in, the value of its result out.
+# A function that is ready to run, from the values of its parameters to its result.
 Loaded = Callable[[Sequence[Value]], Value]
 
 
 class Executor(ABC):
-    """Runs the functions of a module. `params` are values for parameters, by name."""
+    """Runs functions of a module; `params` are values of parameters, by name."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Executor(ABC):
 
     @abstractmethod
     def load(self, module: IRModule, name: str) -> Loaded:
-        """Make function `name` of a typed module ready to run."""
+        """Prepare function `name` of a typed module."""
 
     def evaluate(self, expr: Expr | None = None, binds: Mapping[Var, Any] | None = None) -> Any:
-        """A Python function for a function, a global variable, or None, which stands for `main`;
-        for any other expression its value. `binds` gives values to variables."""
+        """A Python function for a function, a global variable or None (`main`); the value of any
+        other expression. `binds` are values of free variables."""
         binds = binds or {}
         expr = GlobalVar("main") if expr is None else as_expr(expr)
         module = self.mod.copy()
@@ -75,9 +75,9 @@ class Executor(ABC):
 
 @dataclass(frozen=True, repr=False)
 class PythonFunction:
-    """A function of a program as Python calls it: arguments by position or by parameter name.
+    """A function of a program as a Python function, with positional and named arguments.
 
-    Parameters with a preset value are passed over by position, and may be named to be changed.
+    Positional arguments skip parameters with a preset value, which can be overridden by name.
     """
 
     name: str
@@ -137,7 +137,7 @@ def _unused_name(module: IRModule) -> str:
 
 
 def _close(expr: Expr, binds: Mapping[Var, Any]) -> tuple[Function, Mapping[Var, Any]]:
-    """`expr` as a function without free variables: those it has become its first parameters."""
+    """`expr` as a closed function, whose first parameters are its free variables."""
     free = free_vars(expr)
     for variable in free:
         if variable not in binds:
@@ -146,7 +146,7 @@ def _close(expr: Expr, binds: Mapping[Var, Any]) -> tuple[Function, Mapping[Var,
                 variable.span,
                 hint=f"give it one: binds={{{variable.name_hint}: …}}",
             )
-    # a variable without a type gets that of its value
+    # an untyped variable gets the type of its value
     typed = {
         variable: Var(variable.name_hint, type_of(to_value(binds[variable])))
         for variable in free

@@ -1,14 +1,12 @@
-"""The graph of a compiled model as JSON, in the form that graph executors have exchanged since
-NNVM:
+"""The graph of a compiled model as JSON, in the format of NNVM graph executors:
 
     nodes         inputs and constants (`"op": "null"`), and one `tvm_op` for each kernel that runs
     arg_nodes     the numbers of the nodes that are inputs or constants
     heads         which outputs of which nodes are the results
     node_row_ptr  the entries before each node; an entry is an output of a node
-    attrs         of each entry the shape, the element type and the piece of memory it lies in
+    attrs         the shape, element type and storage of each entry
 
-A tensor that is another one in another shape is a node whose function is `__nop`. The text is for
-people and tools to look at: what runs is the code, which needs no description.
+A view is a node whose function is `__nop`. The graph is for inspection only.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from relay.program import program as isa
 
 
 def graph_json(executable: StraightLineExecutable) -> str:
-    """The graph of what a call runs."""
+    """The graph of a call."""
     function, places = executable.program[isa.MAIN], executable.bound.plan.places
     nodes: list[dict[str, Any]] = []
     outputs: list[tuple[isa.Register, ...]] = []  # of each node

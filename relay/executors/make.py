@@ -1,4 +1,4 @@
-"""Which executable a program makes."""
+"""Makes the executable of a program."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def make_executable(
     memory: int = 0,
     classes: Mapping[str, type] | None = None,
 ) -> Executable:
-    """The executable of a program. `weights` are the constants that come from outside, by name;
-    `prepared` those that were computed from them already, if they were. `stack` and `memory`
-    limit the calls of a whole program, `classes` are those of which it makes results."""
+    """The executable of a program. `weights` are the given constants by name, `prepared` the
+    constants computed from them, if known. `stack` and `memory` are limits of a whole program,
+    `classes` the Python classes of its results."""
     for name, limit in (("stack", stack), ("memory", memory)):
         if type(limit) is not int or limit < 0:
             raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")

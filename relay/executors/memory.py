@@ -1,8 +1,7 @@
-"""The buffers results are written to.
+"""Pools of output buffers.
 
-A result belongs to the caller for as long as anybody holds it, or a view of it, in whatever
-library. Its buffer is used again only after that; so a loop that drops its results keeps writing to
-the same few buffers, whose pages are already there, and a result that is kept never changes.
+A buffer is reused only when nobody holds the result or a view of it, in any library: a loop that
+drops its results reuses the same few buffers, and a result that is kept never changes.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import numpy as np
 from relay import dtypes
 from relay.target.memory import address_of
 
-# How many buffers of one output are remembered: one the caller holds, one being written, and spare
-# ones for callers in other threads. Of large ones no spare is kept.
+# Buffers kept per output: one that the caller holds, one being written, and spares for other
+# threads; no spares of large ones.
 KEPT = 4
 LARGE = 2**26
 
-Allocate = Callable[[int], np.ndarray]  # so many bytes (`relay.target.loaded`)
+Allocate = Callable[[int], np.ndarray]  # by number of bytes (`relay.target.loaded`)
 
 
 def typed(block: np.ndarray, shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -32,25 +31,25 @@ def typed(block: np.ndarray, shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 class Buffer:
-    """Memory of one output, which is handed out as views of `tensor`."""
+    """Memory of one output; results are views of `tensor`."""
 
     __slots__ = ("address", "owner", "tensor")
 
     def __init__(self, shape: tuple[int, ...], dtype: str, allocate: Allocate) -> None:
         self.tensor = typed(allocate(prod(shape) * dtypes.to_numpy(dtype).itemsize), shape, dtype)
         self.address = address_of(self.tensor)
-        # every view, and every view of a view, holds on to the array that owns the memory
+        # all views reference the array that owns the memory
         owner = self.tensor.base
         assert owner is not None
         self.owner = owner
 
     def holders(self) -> int:
-        """A number that is the same whenever nobody but this buffer holds the memory."""
+        """The reference count of the memory; constant while only this buffer holds it."""
         return getrefcount(self.owner)
 
 
 class OutputPool:
-    """The buffers of one output. Safe to use from several threads."""
+    """The buffers of one output; thread-safe."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, allocate: Allocate) -> None:
         self.shape = shape
@@ -66,7 +65,7 @@ class OutputPool:
         """(an array nobody else holds, its address)"""
         buffer = self._unheld_buffer()
         array = buffer.tensor.view()
-        self.buffers.append(buffer)  # after the view is made: from now on it counts as held
+        self.buffers.append(buffer)  # after the view is made, which marks it as held
         return array, buffer.address
 
     def _unheld_buffer(self) -> Buffer:
@@ -79,5 +78,5 @@ class OutputPool:
                 return buffer
             if len(self.buffers) < self.kept - 1:
                 self.buffers.append(buffer)
-            # else it is the caller's for good, and goes when the caller lets it go
+            # else the caller owns it
         return Buffer(self.shape, self.dtype, self.allocate)

@@ -1,6 +1,6 @@
-"""What an executable says about itself: memory, kernels, and where the time goes.
+"""Reports about executables: memory, kernels, profiles and benchmarks.
 
-All of them are data first (`exe.memory.arena`, `exe.kernels[0].flops`) and a table when printed.
+All are data (`exe.memory.arena`, `exe.kernels[0].flops`), and tables when printed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from relay.program.program import nbytes
 
 @frozen
 class Memory:
-    """Bytes an executable needs; arena and outputs once per call that runs at the same time."""
+    """The memory of an executable in bytes; arena and outputs per concurrent call."""
 
     arena: int  # intermediate results and workspaces of a call
     workspace: int  # the largest workspace in it
-    constants: int  # what kernels read: weights, laid out for them
+    constants: int  # packed weights
     inputs: int
     outputs: int
 
@@ -44,8 +44,8 @@ class KernelInfo:
     name: str
     operators: tuple[str, ...]
     calls: int
-    bytes: int | None  # read and written by one call; None for dynamic dimensions
-    flops: int | None  # of one call; None as well
+    bytes: int | None  # memory traffic per call; None for dynamic dimensions
+    flops: int | None  # per call; None for dynamic dimensions
     approximate: bool
 
     @classmethod
@@ -69,7 +69,7 @@ class Kernels(tuple[KernelInfo, ...]):
 
     @classmethod
     def of(cls, called: Iterable[Kernel]) -> Kernels:
-        """From the kernel of every call of a program."""
+        """From the kernel of every call."""
         calls: dict[str, Kernel] = {}
         count: Counter[str] = Counter()
         for kernel in called:
@@ -94,27 +94,26 @@ class Kernels(tuple[KernelInfo, ...]):
 
 @frozen
 class StepTime:
-    """The calls of a kernel that are one step, and how long they took together."""
+    """The calls of a kernel that are one step, and their total time."""
 
     kernel: KernelInfo
     seconds: float
 
     def rate(self, amount: int | None) -> str:
-        """A rate in billions per second, given the amount per call; empty where it is not known."""
+        """The rate in billions per second, for an amount per call; empty if unknown."""
         if amount is None or not self.seconds:
             return ""
         return f"{amount * self.kernel.calls / self.seconds / 1e9:.1f}"
 
 
 class Profile(tuple[StepTime, ...]):
-    """Where the time of a call goes: its steps, each with the time it took.
+    """The times of the steps of a call.
 
-    Straight-line code has a step for every call of a kernel, in order. A whole program calls its
-    kernels as often as its inputs make it: a step is a kernel with all its calls, the one that
-    takes longest first, and `outside` is the time of all the rest.
+    Straight-line code has one step per kernel call, in order. A whole program has one step per
+    kernel with all its calls, slowest first, and the time `outside` of kernels.
     """
 
-    outside: float = 0.0  # seconds between the kernels: control flow, memory, values in and out
+    outside: float = 0.0  # seconds of control flow, allocation and conversion
 
     @classmethod
     def of(cls, steps: Iterable[StepTime], outside: float) -> Profile:
@@ -151,7 +150,7 @@ class Profile(tuple[StepTime, ...]):
 
 @frozen
 class BenchmarkResult:
-    """Times of calls, in seconds; each entry of `results` is the mean of several calls in a row."""
+    """Times of calls in seconds; each entry of `results` is the mean of several calls."""
 
     results: tuple[float, ...]
 
@@ -226,7 +225,7 @@ def time_text(seconds: float) -> str:
 
 
 def table_text(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
-    """Columns side by side; `align` has `<` or `>` for each."""
+    """A table; `align` has `<` or `>` for each column."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [
         "  ".join(

@@ -1,4 +1,4 @@
-"""An executable of straight-line code: its memory is planned, and one native call runs it all."""
+"""Executables of straight-line code: planned memory, and one native call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTim
 from relay.executors.weights import Weights
 from relay.program import program as programs
 from relay.program.program import MAIN, Function, Program, flatten, unflatten
-from relay.tree import Steps, run
+from relay.tree import Steps, gather, run
 
 if TYPE_CHECKING:
     from relay.interpreter.values import Value
@@ -43,25 +43,26 @@ class StraightLineExecutable(Executable):
             program.kernels, code.objects, threads=self.threads, support=code.support
         )
         main = program[MAIN]
-        self._main = self._bind(main)
+        self._main = BoundFunction(program, main, self._loaded, self.threads)
         self.inputs = tuple(_inputs(main))
         self.outputs = tuple(_outputs(main))
         self._wanted = [(i, dtypes.to_numpy(i.dtype), i.shape) for i in self.inputs]
-        self._positional = None if _has_tuples(main) else len(main.params)
+        flat = not any(isinstance(param.value, tuple) for param in main.params)
+        self._positional = len(main.params) if flat else None
         self._result: programs.Value = main.result
         self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
-        self._weights = Weights(program, self._bind, self._loaded, weights, prepared)
+        self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
 
     # --- calling
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         if named or len(args) != self._positional:
             args = self._arrange(args, named)
-        arrays = []  # alive until the call has ended
+        arrays = []  # kept alive during the call
         addresses = []
         wrap: Wrap = plain
         for data, (wanted, dtype, shape) in zip(args, self._wanted, strict=True):
-            # a call of a small model takes a few microseconds: the usual case is checked here
+            # a small model takes a few microseconds: the common case is checked here
             if type(data) is not ndarray:
                 wrap = wrapper(args) if wrap is plain else wrap
                 data = read(data, wanted)
@@ -88,21 +89,20 @@ class StraightLineExecutable(Executable):
         return to_value(self(*given, **{name: run(_as_tuples(v)) for name, v in named.items()}))
 
     def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The same over lists of tensors: all inputs in order, all outputs in order."""
+        """Run with flat lists of inputs and outputs."""
         tensors, addresses = self._placed(inputs)
         self._main(self._weights.constants, addresses)
         return tensors[len(self.inputs) :]
 
     def _placed(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], list[int]]:
-        """The tensors of a call, inputs and then outputs, which have to live as long as the call;
-        and their addresses."""
+        """The inputs and outputs of a call, to be kept alive during it, and their addresses."""
         arrays = [read(data, wanted) for data, wanted in zip(inputs, self.inputs, strict=True)]
         taken = [pool.take() for pool in self._pools]
         addresses = [*map(address, arrays), *(place for _, place in taken)]
         return arrays + [array for array, _ in taken], addresses
 
     def _call_into(self, out: Any, addresses: list[int]) -> Any:
-        """Write the results to `out`, which is returned. The inputs are at `addresses`."""
+        """Write the results to `out`, which is returned; `addresses` are those of the inputs."""
         given = flatten(tuple(out) if isinstance(out, list) else out)
         if len(given) != len(self.outputs):
             raise refusal("`out` has another number of tensors", len(self.outputs), len(given))
@@ -124,17 +124,17 @@ class StraightLineExecutable(Executable):
         return out
 
     def _arrange(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The tensors of a call in the order of the inputs; tuples are taken apart."""
+        """The tensors of a call in the order of the inputs, with tuples flattened."""
         leaves: list[Any] = []
         for param, data in zip(self.program[MAIN].params, self.in_order(args, named), strict=True):
             leaves.extend(_take_apart(param.name, param.value, data))
         return tuple(leaves)
 
-    # --- looking at it
+    # --- inspection
 
     @property
     def memory(self) -> Memory:
-        """What the executable needs, in bytes."""
+        """The memory it needs, in bytes."""
         kernels = self._main.kernels
         return Memory(
             self._main.plan.arena,
@@ -146,7 +146,7 @@ class StraightLineExecutable(Executable):
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels a call runs; a table when printed."""
+        """The kernels of a call; printed as a table."""
         return Kernels.of(self._main.kernels)
 
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
@@ -156,7 +156,7 @@ class StraightLineExecutable(Executable):
         _tensors, addresses = self._placed(leaves)
         steps = self._main.one_by_one(self._weights.constants, addresses)
         times: list[list[float]] = [[] for _ in steps]
-        for _ in range(repeat + 1):  # the first one only warms up
+        for _ in range(repeat + 1):  # the first is a warm-up
             for step, seconds in zip(steps, times, strict=True):
                 start = time.perf_counter()
                 step()
@@ -168,7 +168,7 @@ class StraightLineExecutable(Executable):
 
     @property
     def bound(self) -> BoundFunction:
-        """`main` with its memory laid out."""
+        """`main` with its memory plan."""
         return self._main
 
 
@@ -188,10 +188,6 @@ def _outputs(function: Function) -> Iterable[TensorInfo]:
     for number, register in enumerate(flatten(function.result)):
         spec = function.registers[register]
         yield TensorInfo(function.result_name(number), tuple(map(int, spec.shape)), spec.dtype)
-
-
-def _has_tuples(function: Function) -> bool:
-    return any(isinstance(param.value, tuple) for param in function.params)
 
 
 def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
@@ -214,12 +210,9 @@ def _take_apart(name: str, structure: Any, data: Any) -> list[Any]:
 
 
 def _as_tuples(value: Any) -> Steps[Any]:
-    """The tensors of a value in Python's tuples."""
+    """A value with Python tuples."""
     from relay.interpreter.values import TupleValue
 
     if not isinstance(value, TupleValue):
         return value
-    fields = []
-    for field in value.fields:
-        fields.append((yield _as_tuples(field)))
-    return tuple(fields)
+    return tuple((yield gather(map(_as_tuples, value.fields))))

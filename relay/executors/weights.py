@@ -1,18 +1,18 @@
-"""The weights of an executable: as they were given, and as its kernels read them.
+"""The weights of an executable, and the constants that its kernels read.
 
-`prepare` makes the second of the first. With new weights, as much of it runs again as depends on
-them; calls that are running keep what they began with.
+`prepare` computes the constants from the weights. When weights change, only the part that depends
+on them runs again; running calls keep the old ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes, nd
-from relay.errors import Diagnostic, EvaluationError, RelayError, did_you_mean
+from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.executors.arrays import TensorInfo, read
 from relay.executors.bound import BoundFunction, Constants
 from relay.executors.memory import typed
@@ -24,22 +24,19 @@ from relay.target.memory import address_of
 
 
 class Weights:
-    """`given` are constants that come from outside; `prepared` those computed before, if they were.
-
-    `bind` makes a function of the program ready to run, `loaded` gives the memory they lie in.
-    """
+    """`given` are the weights; `prepared` the constants computed from them, if known."""
 
     def __init__(
         self,
         program: Program,
-        bind: Callable[[Function], BoundFunction],
         loaded: Loaded,
+        threads: int,
         given: Mapping[str, np.ndarray],
         prepared: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self._program = program
-        self._bind = bind
         self._loaded = loaded
+        self._threads = threads
         self.given = dict(given)
         self._results = sorted(
             (c for c in program.constants if not c.is_given), key=lambda c: c.prepared or 0
@@ -49,7 +46,7 @@ class Weights:
         self.constants = self._gather(prepared)
 
     def change(self, params: Mapping[str, Any]) -> None:
-        """Take over new values, by name."""
+        """Set new values, by name."""
         changed = {name: self._read(name, data) for name, data in params.items()}
         function, names = needed_for(self._program, changed)
         table = self._program.constant_table
@@ -73,7 +70,7 @@ class Weights:
         return np.array(read(data, TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)))
 
     def _prepare(self, function: Function, results: Sequence[Constant]) -> dict[str, np.ndarray]:
-        """Run `prepare`, or a part of it; what it gives, by name."""
+        """Run `prepare`, or a slice of it; returns its results by name."""
         made = {}
         for constant in results:
             spec = constant.spec
@@ -81,16 +78,17 @@ class Weights:
             made[constant.name] = typed(block, tuple(map(int, spec.shape)), spec.dtype)
         if results:
             constants = Constants(self._aligned(constants_read(function)))
-            self._bind(function)(constants, [address_of(array) for array in made.values()])
+            run = BoundFunction(self._program, function, self._loaded, self._threads)
+            run(constants, [address_of(array) for array in made.values()])
         return made
 
     def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
-        """What calls read."""
+        """The constants that calls read."""
         names = [name for name in constants_of_calls(self._program) if name not in prepared]
         return Constants({**prepared, **self._aligned(names)})
 
     def _aligned(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """The given tensors of these names, copied if kernels cannot read them where they lie."""
+        """Weights by name, copied if kernels cannot read them in place."""
         found = {}
         for name in names:
             if name not in self.given:
@@ -112,27 +110,27 @@ class Weights:
 
 
 class HasWeights:
-    """What an executable says about its weights."""
+    """Access to the weights of an executable."""
 
     _weights: Weights
 
     @property
     def params(self) -> dict[str, nd.NDArray]:
-        """The weights it was made with, as far as it has them still."""
+        """The original weights, as far as they are still known."""
         return {name: nd.NDArray(array) for name, array in self._weights.given.items()}
 
     @property
     def constants(self) -> dict[str, nd.NDArray]:
-        """What its kernels read: weights, laid out for them."""
+        """The constants that kernels read: packed weights."""
         arrays = self._weights.constants.arrays
         return {name: nd.NDArray(array) for name, array in arrays.items()}
 
     def set_params(self, params: Mapping[str, Any] | None = None, **named: Any) -> None:
-        """Change weights. Calls that run meanwhile end with those they began with."""
+        """Change weights; running calls keep the old ones."""
         if not isinstance(params, Mapping | None):
             found = f"a {type(params).__name__}"
-            message = Diagnostic("weights are given by name", expected="a mapping", found=found)
-            raise EvaluationError(message)
+            message = "weights are given by name"
+            raise EvaluationError.of(message, expected="a mapping", found=found)
         self._weights.change({**(params or {}), **named})
 
 
@@ -142,6 +140,6 @@ def constants_read(function: Function) -> list[str]:
 
 
 def constants_of_calls(program: Program) -> list[str]:
-    """The names of those that a call of the program may load."""
+    """The names of the constants that calls of the program load."""
     called = (function for function in program.functions if function.name != PREPARE)
     return list(dict.fromkeys(name for function in called for name in constants_read(function)))

@@ -73,7 +73,7 @@ def operations(*wanted: Dim) -> tuple[list[Operation], list[int]]:
             return emit(("size", dim.name), Operation("size", value=dim.name))
         if isinstance(dim, DimCall):
             op = "floordiv" if dim.function == "//" else dim.function
-            args = yield tree.gather(map(walk, dim.args))
+            args: list[int] = yield tree.gather(map(walk, dim.args))
             return reduce(partial(combined, op), args)
         if not isinstance(dim, DimExpr):
             raise TypeError(f"`{dim}` is no dimension over sizes")

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from relay.errors import RelayError
-from relay.executors.bound import BoundFunction
 from relay.executors.cores import default_threads
 from relay.executors.executable import Code
 from relay.executors.weights import HasWeights, Weights
 from relay.files import as_path, replacing
-from relay.program.program import PREPARE, Function, Program, spec_text
+from relay.program.program import PREPARE, Program, spec_text
 from relay.program.text import parse, to_text
 from relay.program.verify import verify
 from relay.safetensors import load_param_dict, save_param_dict
@@ -87,10 +86,7 @@ class Executable(HasWeights):
         self.loaded = code.target.load(
             program.kernels, code.objects, threads=self.threads, support=code.support
         )
-        self._weights = Weights(program, self._bind, self.loaded, weights)
-
-    def _bind(self, function: Function) -> BoundFunction:
-        return BoundFunction(self.program, function, self.loaded, self.threads)
+        self._weights = Weights(program, self.loaded, self.threads, weights)
 
     # --- weights
 

@@ -95,7 +95,7 @@ class WholeProgramExecutable(Executable):
                 main.results if isinstance(main.results, tuple) else (main.results,)
             )
         )
-        self._weights = Weights(program, self._bind, self._loaded, weights, prepared)
+        self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
         self._objects: tuple[Constants, ConstantObjects] | None = None
 
     def _entered_at(self, address: int) -> ProgramFunction:
