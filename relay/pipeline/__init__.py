@@ -1,17 +1,16 @@
-"""Which passes a program goes through before it is lowered, by level.
+"""The optimization pipelines: which passes run before lowering, by level.
 
     mod = relay.pipeline.passes(2)(mod)
     mod, params = relay.optimize(mod, target, params)
     mod = relay.pipeline.whole_program(2)(mod)
 
-A level is a tuple of passes in the order they run; the reason for each stands beside it. What the
-PassContext disables does not run, and what it requires does, where the highest level has it. All
-levels have FuseOps, after which every operator is in a primitive function and is compiled as one
-kernel.
+A level is a tuple of passes, each with its reason. Passes that the PassContext disables do not run,
+and those it requires do, at their place in the highest level. All levels end with FuseOps, after
+which every operator is in a primitive function, which is compiled as one kernel.
 
-Straight-line code over tensors goes through `passes`, every other program through `whole_program`,
-which leaves it in the form of `relay.analysis.check_lowerable`. `levels.py` has the list for both,
-`whole.py` what only whole programs need. Which of them it is shows after `typed`.
+Straight-line code over tensors goes through `passes`, other programs through `whole_program`, which
+establishes `relay.analysis.check_lowerable`; `typed` runs before, to tell them apart. `levels.py`
+has the list of both, `whole.py` the passes of whole programs only.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ EXACT = 3  # the last level without approximations
 
 @frozen
 class Pipeline(Sequential):
-    """Runs all its passes but those that the PassContext disables.
+    """Runs its passes except those that the PassContext disables.
 
-    The passes were chosen for a level already, so the level of the context does not count. Of
-    `others`, which are the passes of the highest level, those run too that the context requires.
+    The level of the context does not matter: the passes were chosen for a level. Passes of
+    `others`, the highest level, run too if the context requires them.
     """
 
     others: Sequence[Pass] = ()
@@ -52,8 +51,8 @@ class Pipeline(Sequential):
 def _with_required(
     members: Sequence[Pass], others: Sequence[Pass], required: Collection[str]
 ) -> list[Pass]:
-    """`members`, and in the same order as there those of `others` that are required and that
-    `members` lacks: each behind the nearest of those before it that both have."""
+    """`members` with the missing required passes of `others`, each after the nearest of its
+    predecessors there that `members` has."""
     lacking = set(required).difference(member.name for member in members)
     made = list(members)
     for number, other in enumerate(others):
@@ -72,19 +71,19 @@ def _with_required(
 
 
 def _all_of(member: Pass) -> Pass:
-    """The pass; of several as one, all of them, whatever their levels."""
+    """The pass; a Sequential runs all its passes, whatever their levels."""
     if isinstance(member, Sequential) and not isinstance(member, Pipeline):
         return Pipeline(member.passes, name=member.name)
     return member
 
 
 def typed(level: int) -> Sequential:
-    """Type inference; from level 2 on also of dimensions that turn out to be static."""
+    """Type inference; from level 2 on dynamic dimensions that are constant become static."""
     from relay.transform.infer_type import InferType
     from relay.transform.memory.hand_over_constants import HandOverConstants
     from relay.transform.simplify.dynamic_to_static import DynamicToStatic
 
-    # kernels that come with the program are called where they stand, before anybody asks for values
+    # before constants are looked at: existing kernels take theirs as arguments
     members: tuple[Pass, ...] = (InferType(), HandOverConstants())
     if _checked(level) >= 2:
         members += (DynamicToStatic(),)
@@ -92,15 +91,14 @@ def typed(level: int) -> Sequential:
 
 
 def passes(level: int, target: Any = None) -> Sequential:
-    """The passes of a level from 0 to 4, as one; for a target, or for that of the settings."""
+    """The passes of a level from 0 to 4, for a target or that of the settings."""
     from relay.pipeline.levels import STRAIGHT_LINE
 
     return _pipeline(STRAIGHT_LINE, level, target, f"level {level}")
 
 
 def whole_program(level: int, target: Any = None) -> Sequential:
-    """The passes of a level from 0 to 4 for programs with functions, data and branches; for a
-    target, or for that of the settings."""
+    """The passes of a level for whole programs, for a target or that of the settings."""
     from relay.pipeline.whole import WHOLE_PROGRAM
 
     return _pipeline(WHOLE_PROGRAM, level, target, f"whole program, level {level}")
@@ -128,10 +126,8 @@ def _checked(level: int) -> int:
 def optimize(
     mod: IRModule | Expr, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """The program after the passes of the PassContext's level, with `params` bound in `main`.
-
-    Also gives those of the parameters that `main` does not have. Only layouts depend on the target.
-    """
+    """The program after the passes of the PassContext's level, with `params` bound in `main`, and
+    the params that `main` does not have. Only layouts depend on the target."""
     module = mod.copy() if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     given = dict(params or {})
     if given:

@@ -1,7 +1,7 @@
 """The passes of each level, with the reason for each.
 
-Straight-line code over tensors and whole programs go through one list, `levels`; its parameters are
-the differences: `STRAIGHT_LINE` here, and `relay.pipeline.whole` for whole programs.
+`levels` is the list of straight-line code and whole programs; its parameters are the differences:
+`STRAIGHT_LINE` here, and `relay.pipeline.whole`.
 """
 
 from __future__ import annotations
@@ -37,59 +37,59 @@ from relay.transform.simplify.simplify_inference import SimplifyInference
 
 Passes = tuple[Pass, ...]
 
-# Level 1: no work that need not be done at all, or not in every run.
+# Level 1: removes work that is dead or constant.
 SMALLER: Passes = (
     SimplifyInference(),  # before folding: scale and shift of a batch_norm are constants then
     FoldConstant(),
     DeadCodeElimination(),  # sweeps what the two above left behind
 )
-# Of quantized networks: before folding, which would turn the integers of weights into floats.
+# Quantized networks: before folding, which would dequantize weights.
 QUANTIZED: Passes = (
-    FakeQuantizationToInteger(thorough=False),  # where it gains, and computes what floats would
-    QnnLegalize(),  # of operators on quantized tensors
-    QnnCanonicalize(),  # products of bytes, and terms of weights that are folded
+    FakeQuantizationToInteger(thorough=False),  # where it is faster and exact
+    QnnLegalize(),  # operators on quantized tensors
+    QnnCanonicalize(),  # integer products, and terms of weights that fold
 )
-# Level 2: no work done twice, and nothing written to memory only to be read back at once.
+# Level 2: common subexpressions, algebra and fusion.
 SIMPLER: Passes = (
     SimplifyInference(),
     *QUANTIZED,
-    FoldConstant(fold_qnn=True),  # weights that stay floats after all
-    FlattenAtrousConv(),  # saves two passes over the data, and costs a look at convolutions
+    FoldConstant(fold_qnn=True),  # weights that stay floats
+    FlattenAtrousConv(),  # saves two passes over the data
     FoldExplicitPadding(),  # saves one
-    SimplifyExpr(),  # after folding, which shows what is 0 or 1
-    EliminateCommonSubexpr(),  # after folding: constants that turn out equal make more equal
-    DeadCodeElimination(inline_once=True),  # what has one use joins the graph that fusion sees
+    SimplifyExpr(),  # after folding, which exposes 0 and 1
+    EliminateCommonSubexpr(),  # after folding: equal constants make more equal
+    DeadCodeElimination(inline_once=True),  # inlined values are visible to fusion
 )
-# Level 3, the default: other weights and other layouts than the model has, and the same results.
+# Level 3, the default: rewrites weights and layouts.
 FOLDED: Passes = (
     SimplifyInference(),
     *QUANTIZED,
-    EliminateCommonSubexpr(),  # before combining, which puts the same side by side as well
+    EliminateCommonSubexpr(),  # before combining, which would combine equal products
     FoldConstant(fold_qnn=True),
 )
 REWRITTEN: Passes = (
-    FoldScaleAxis(),  # after folding: scales are constants then; what it makes of weights it folds
-    CombineParallelConv2D(),  # after scales: one that only some of the products have would stay
-    CombineParallelDense(to_batch=False),  # one wide product, where its rule says that it pays
-    FoldConstant(),  # again: it joins the weights
+    FoldScaleAxis(),  # after folding, when scales are constants
+    CombineParallelConv2D(),  # after scales: those of single products would prevent it
+    CombineParallelDense(to_batch=False),  # where its cost model says so
+    FoldConstant(),  # again: combined weights
     FlattenAtrousConv(),  # before padding, which it may leave behind
     FoldExplicitPadding(),
-    SimplifyExpr(),  # after scales are gone, which stand between what can be joined
+    SimplifyExpr(),  # after scales, which stand between foldable operators
     CanonicalizeOps(),  # before layouts: an addition follows any of them, a bias_add names its axis
-    AlterOpLayout(),  # after all that changes convolutions, and their weights
-    SimplifyExprPostAlterOp(),  # a transform and the one back again are none
+    AlterOpLayout(),  # after all changes of convolutions and their weights
+    SimplifyExprPostAlterOp(),  # inverse layout transforms cancel
 )
 LAID_OUT: Passes = (
     FoldConstant(),  # again: weights in their new layouts
-    EliminateCommonSubexpr(),  # a tensor that several need in one layout is laid out once
-    CanonicalizeCast(),  # after this and the rules of algebra, which join conversions again
+    EliminateCommonSubexpr(),  # one layout transform for several uses
+    CanonicalizeCast(),  # after this and algebra, which merge conversions
     DeadCodeElimination(inline_once=True),
 )
-# What ends all levels. A kernel has no room for tensors, if fusion left some inside.
+# The end of all levels. HandOverConstants: kernels contain no tensors.
 ONE_BY_ONE: Passes = (ToBasicBlockNormalForm(), FuseOps(fuse_opt_level=0), HandOverConstants())
 FUSED: Passes = (
-    ToBasicBlockNormalForm(),  # after merging, by which a branch may use what is outside
-    RecognizeAttention(),  # before fusion, which would make several kernels of it
+    ToBasicBlockNormalForm(),  # after merging: branches may share values
+    RecognizeAttention(),  # before fusion, which would split it
     FuseOps(fuse_opt_level=2),  # last: fused functions are opaque to the others
     HandOverConstants(),
 )
@@ -104,29 +104,29 @@ def levels(
     before_fusion: Passes = (),
     last: Passes = (),
 ) -> tuple[Passes, ...]:
-    """The passes of levels 0 to 4. They begin with `typed` at level 0, `first` at level 1, and
+    """The passes of levels 0 to 4, which begin with `typed` at level 0, `first` at level 1, and
     `static` from level 2 on."""
     one_by_one = (*before_fusion, *ONE_BY_ONE, *last)
     fused = (*before_fusion, *FUSED, *last)
     rewritten = (*static, *FOLDED, *before_scales, *REWRITTEN)
     return (
-        (*typed, *one_by_one),  # as written: for debugging, and to compare the others with
+        (*typed, *one_by_one),  # unoptimized: for debugging and as a baseline
         (*first, *SMALLER, *one_by_one),
         (*static, *SIMPLER, *fused),
         (*rewritten, *LAID_OUT, *fused),
-        # results may be a little off; after the rules of algebra, which know the exact functions
+        # approximations; after algebra, whose rules are about the exact functions
         (*rewritten, FastMath(), *LAID_OUT, *fused),
     )
 
 
 _TYPED: Passes = (
-    InferType(),  # lowering needs to know every shape
-    InlineComposites(),  # before all that looks at operators: no other compiler takes them
+    InferType(),
+    InlineComposites(),  # first: no external compiler takes them
 )
-_FIRST: Passes = (RemoveUnusedFunctions(), *_TYPED)  # what main does not reach costs time
+_FIRST: Passes = (RemoveUnusedFunctions(), *_TYPED)
 STRAIGHT_LINE = levels(
     _TYPED,
     _FIRST,
-    (*_FIRST, DynamicToStatic()),  # before all that asks for sizes
-    before_fusion=(LiftWeights(),),  # fusion would mix what runs once with what every call runs
+    (*_FIRST, DynamicToStatic()),  # before passes that need sizes
+    before_fusion=(LiftWeights(),),  # fusion would mix precomputed and per-call operators
 )

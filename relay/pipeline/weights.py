@@ -1,4 +1,4 @@
-"""Weights given by name: parameters of `main` that are known when a program is compiled.
+"""Weights: parameters of `main` with values at compile time.
 
 def @main(%x, %w) { nn.dense(%x, %w) }
 named_weights      ->   the same, `%w` marked as a weight: it is prepared once per executable
@@ -24,9 +24,9 @@ from relay.ir.parameters import bind_params_by_name
 
 log = logging.getLogger("relay")
 
-# Attributes of functions that passes leave alone.
+# Attributes of functions that passes skip.
 KEEP_OFF = (PRIMITIVE, "Composite", "Compiler", "Extern", "SkipOptimization")
-NEAR = 0.75  # similarity, from 0 to 1, from which on an unknown name is taken for a typing error
+NEAR = 0.75  # the similarity, from 0 to 1, above which an unknown name is taken for a typo
 
 
 def given_weights(main: Function, *params: Mapping[str, Any] | None) -> dict[str, nd.NDArray]:
@@ -52,8 +52,8 @@ def given_weights(main: Function, *params: Mapping[str, Any] | None) -> dict[str
 
 
 def _check_names(params: Mapping[str, Any], main: Function) -> None:
-    """Refuse a name that is nearly that of a parameter without a value, which would become an
-    input. Other unknown names are ignored: weights often come for several functions."""
+    """Refuse likely typos of a parameter without a value; other unknown names are ignored, since
+    weights may be for several functions."""
     names = {param.name_hint for param in main.params}
     unknown = [name for name in params if name not in names]
     if not unknown:
@@ -73,7 +73,7 @@ def _check_names(params: Mapping[str, Any], main: Function) -> None:
 def named_weights(module: IRModule, weights: Mapping[str, nd.NDArray]) -> IRModule:
     """The module with parameters of `main` marked as weights; it is changed in place."""
     main: Function = module["main"]
-    # a weight has its own shape, also where the type of the parameter does not say it
+    # a weight has a static shape even if its parameter does not
     typed = {
         param: Var(param.name_hint, Constant(weights[param.name_hint]).tensor_type, span=param.span)
         for param in main.params

@@ -1,4 +1,4 @@
-"""The passes of whole programs: functions, data, branches. What differs from straight-line code."""
+"""The passes of whole programs, as differences to straight-line code."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from relay.transform.infer_type import InferType
 from relay.transform.simplify.dead_code_elimination import DeadCodeElimination
 from relay.transform.simplify.dynamic_to_static import DynamicToStatic
 
-# What makes all functions functions of the module, and leaves no type parameters.
+# Lambda lifting and monomorphization.
 FIRST_ORDER: Passes = (
     RemoveUnusedFunctions(),
     InferType(),
     InlineComposites(),
-    EtaExpand(expand_constructor=True, expand_operator=True),  # from here on they are called only
-    ToBasicBlockNormalForm(),  # no function may share a computation with what is around it
+    EtaExpand(expand_constructor=True, expand_operator=True),  # then they are only called
+    ToBasicBlockNormalForm(),  # functions must not share values with their surroundings
     LambdaLift(),
-    Monomorphize(),  # after lifting: only functions of the module have to be copied
+    Monomorphize(),  # after lifting: only global functions are copied
 )
-# No call that need not be made, and no function that need not be a value.
+# Removes calls and function values.
 CALLED: Passes = (
     *FIRST_ORDER,
-    AutoInline(),  # before specializing: what a small function returns is known to its callers
+    AutoInline(),  # before specializing: results of small functions are known to callers
     SpecializeCalls(),
-    DeadCodeElimination(),  # closures that nobody calls any more
-    RemoveUnusedFunctions(),  # and the functions that they made necessary
-    AutoInline(),  # what was called as a value is called by name now, often from one place
-    BindConstantArguments(),  # before folding, which sees the constants then
-    DynamicToStatic(),  # after calls are gone, which hide constants
+    DeadCodeElimination(),  # dead closures
+    RemoveUnusedFunctions(),  # and their functions
+    AutoInline(),  # former function values are called by name, often from one place
+    BindConstantArguments(),  # before folding
+    DynamicToStatic(),  # after inlining, since calls hide constants
 )
-# What names every value of fused code, in the order of evaluation.
+# A-normal form of fused code.
 IN_ORDER: Passes = (
     ToANormalForm(),  # after fusion, which leaves fewer values
-    LambdaLift(),  # a computation that waits until it is needed is a function
+    LambdaLift(),  # delayed computations are functions
     InferType(),
 )
-# Weights are not lifted: fusion leaves what is computed from them alone in kernels of its own,
-# whose results lowering keeps.
+# Weights are not lifted: fusion puts computations on weights into separate kernels, which lowering
+# runs once.
 WHOLE_PROGRAM = levels(
     FIRST_ORDER,
     FIRST_ORDER,
     CALLED,
-    before_scales=(DeadCodeElimination(inline_once=True),),  # scales do not go through a `let`
+    before_scales=(DeadCodeElimination(inline_once=True),),  # scales do not propagate through `let`
     last=IN_ORDER,
 )

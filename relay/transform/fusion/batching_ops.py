@@ -31,7 +31,7 @@ STEPS: tuple[Pass, ...] = (
 
 @frozen
 class BatchingOps(Sequential):
-    """The three passes that combine parallel products, where the level has them."""
+    """The three passes that combine parallel products, as the level allows."""
 
     passes: Sequence[Pass] = STEPS
     name: str = "BatchingOps"

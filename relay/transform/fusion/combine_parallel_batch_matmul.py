@@ -28,14 +28,14 @@ from relay.transform.fusion.parallel_branches import CombineParallel, Joining, S
 
 @frozen
 class CombineParallelBatchMatmul(CombineParallel):
-    """Joins `min_num_branches` or more `nn.batch_matmul` with one first argument."""
+    """Combines `min_num_branches` or more `nn.batch_matmul` with the same first operand."""
 
     def joining(self) -> Joining:
         return _Columns()
 
 
 class _Columns(SideBySide):
-    """Side by side along the columns."""
+    """Concatenates along the columns."""
 
     def key(self, call: Call, flow: Flow) -> Any:
         if not isinstance(call.op, OpDef) or call.op.name != "nn.batch_matmul":
@@ -62,6 +62,6 @@ class _Columns(SideBySide):
 
 
 def _columns(call: Call) -> int:
-    """The axis of the second matrices that the columns of the result come from."""
+    """The axis of the second operand that has the columns of the result."""
     known: Any = call.attrs
     return 1 if known.transpose_b else 2

@@ -31,14 +31,14 @@ from relay.transform.scales.weight_axes import is_own_weight
 
 @frozen
 class CombineParallelConv2D(CombineParallel):
-    """Joins `min_num_branches` or more convolutions of one input."""
+    """Combines `min_num_branches` or more convolutions of one input."""
 
     def joining(self) -> Joining:
         return _Convolutions()
 
 
 class _Convolutions(SideBySide):
-    """Side by side along the channels."""
+    """Concatenates along the channels."""
 
     def key(self, call: Call, flow: Flow) -> Any:
         if not isinstance(call.op, OpDef) or call.op.name != "nn.conv2d":
@@ -77,7 +77,7 @@ class _Convolutions(SideBySide):
 
 
 def _only_place(layout: str, letter: str) -> int | None:
-    """Where an axis stands in a layout; None if it is cut in blocks."""
+    """The position of an axis in a layout; None if it is blocked."""
     found = parse_layout(layout)
     places = [] if found is None else found.places(letter)
     return places[0] if len(places) == 1 else None

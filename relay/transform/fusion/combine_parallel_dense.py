@@ -70,14 +70,14 @@ LANES = 16
 PANEL = 64
 # The number of rows assumed where it is dynamic.
 ROWS = 64
-# So far it is followed where the parts of a product go.
+# The number of uses to follow from a product.
 REACH = 16
 
 
 @frozen
 class CombineParallelDense(CombineParallel):
-    """Joins `min_num_branches` or more `nn.dense` of one input: into a batch of products of equal
-    shapes, or, without `to_batch`, into one wide product."""
+    """Combines `min_num_branches` or more `nn.dense` of one input: into a batch of products of
+    equal shapes, or, without `to_batch`, into one wide product."""
 
     to_batch: bool = True
 
@@ -101,7 +101,7 @@ def _elements(call: Call) -> tuple[Any, ...]:
 
 
 def _units(products: Sequence[Call]) -> list[int]:
-    """How many outputs the products have."""
+    """The number of outputs of each product."""
     return [shape[0] for p in products if (shape := static_shape(p.args[1])) is not None]
 
 
@@ -109,7 +109,7 @@ def _units(products: Sequence[Call]) -> list[int]:
 
 
 class _Batch(Joining):
-    """One behind the other, along a new first axis."""
+    """Stacks products along a new first axis."""
 
     def key(self, call: Call, flow: Flow) -> Any:
         ty = tensor_type(call)
@@ -136,7 +136,7 @@ class _Batch(Joining):
             return None
         if name == "nn.bias_add" and known.axis % 2 != 1:
             return None
-        # each of the rank of one result, and a new axis in front
+        # each with the rank of one result, and a new first axis
         aligned = (1,) * (2 - len(shape)) + shape
         return reshape(stack(list(parts)), (len(parts), *aligned))
 
@@ -149,11 +149,11 @@ class _Batch(Joining):
         return squeeze(strided_slice(joined, [index], [index + 1], axes=[0]), axis=[0])
 
 
-# --- side by side ---------------------------------------------------------------------------------
+# --- one wide product -----------------------------------------------------------------------------
 
 
 class _Wide(Joining):
-    """Along the outputs."""
+    """Concatenates products along the outputs."""
 
     def key(self, call: Call, flow: Flow) -> Any:
         return (same_data(call), _elements(call)) if _is_candidate(call, flow) else None
@@ -172,7 +172,7 @@ class _Wide(Joining):
         joined = concatenated(parts, own, call, _last_axis(call), units)
         if joined is None or _last_axis(call) == _last_axis(products[0]):
             return joined
-        # rows have another shape here, so each of them must be treated alike
+        # rows were reshaped, so the operand must be the same for all rows
         alike = all(prod(shape) == shape[-1] for e in own if (shape := static_shape(e)) is not None)
         is_prelu = isinstance(call.op, OpDef) and call.op.name == "nn.prelu"
         return reshape(joined, (sum(units),)) if alike and not is_prelu else None
@@ -190,7 +190,7 @@ class _Wide(Joining):
     def again(self, call: Call, args: tuple[Expr, ...], products: Sequence[Call]) -> Expr:
         name = call.op.name if isinstance(call.op, OpDef) else ""
         if name == "reshape":
-            return args[0]  # what follows does not depend on the shape of the rows
+            return args[0]  # the shape of the rows does not matter later
         if name == "nn.bias_add" and _last_axis(call) != _last_axis(products[0]):
             return add(*args)
         return super().again(call, args, products)
@@ -216,12 +216,12 @@ def _shape(call: Call) -> tuple[int, ...]:
 
 
 def _reshapes(branch: Branch) -> bool:
-    """Whether the rows get another shape in a branch."""
+    """Whether a branch reshapes the rows."""
     return any(isinstance(c.op, OpDef) and c.op.name == "reshape" for c in branch.calls)
 
 
 def _keeps_outputs(call: Call, value: TensorType, result: TensorType) -> bool:
-    """Whether only the rows are put in another shape."""
+    """Whether a call only reshapes the rows."""
     if not isinstance(call.op, OpDef) or call.op.name != "reshape" or not result.shape:
         return False
     return static_shape(call) is not None and value.shape[-1] == result.shape[-1] != 0
@@ -233,12 +233,12 @@ def _last_axis(call: Call) -> int:
 
 
 def _steps(units: int) -> int:
-    """How many products take the time of that many outputs, for each element of the input."""
+    """The products per element of the input that take the time of that many outputs."""
     return -(-units // LANES) * LANES + -(-units // PANEL) * LANES
 
 
 def _copied(branches: Sequence[Branch], flow: Flow) -> list[bool]:
-    """Which parts of a product are written and read just because it was one product."""
+    """Which parts of a combined product need an additional copy."""
     behind = [list(_elementwise_behind(branch.last, flow)) for branch in branches]
     counts = Counter(call for calls in behind for call in calls)
     return [
@@ -248,7 +248,7 @@ def _copied(branches: Sequence[Branch], flow: Flow) -> list[bool]:
 
 
 def _elementwise_behind(value: Call, flow: Flow) -> Iterator[Call]:
-    """What could be computed with a product, one after the other."""
+    """The chain of operators that could be fused with a product."""
     for _ in range(REACH):
         users = flow.users(value)
         if len(users) != 1:
@@ -264,7 +264,7 @@ def _elementwise_behind(value: Call, flow: Flow) -> Iterator[Call]:
 
 def _is_moved(branch: Branch, flow: Flow) -> bool:
     """Whether all users of a branch read it from memory anyway."""
-    # behind a view nothing was computed with the product
+    # nothing is fused with the product after a view
     least = FusionKind.ELEMWISE if _reshapes(branch) else FusionKind.INJECTIVE
     pending = [(branch.last, least)]
     for _ in range(REACH):

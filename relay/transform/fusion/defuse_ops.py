@@ -16,7 +16,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class DefuseOps(FunctionPass):
-    """Inlines the primitive functions that are called where they stand."""
+    """Inlines calls of primitive functions."""
 
     opt_level = 3
     required = ("InferType",)

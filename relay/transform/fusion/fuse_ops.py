@@ -32,11 +32,11 @@ STOP_FUSION = "annotation.stop_fusion"
 
 @frozen
 class FuseOps(FunctionPass):
-    """Makes primitive functions of groups of operators.
+    """Groups operators into primitive functions.
 
-    `fuse_opt_level` 0 leaves every operator alone, -1 is the level of the PassContext. Options of
-    the context: `relay.FuseOps.max_depth`, the most operators in one function, and
-    `relay.FuseOps.link_params`, which keeps all constants inside.
+    With `fuse_opt_level` 0 every operator is a group, -1 is the level of the PassContext. Options:
+    `relay.FuseOps.max_depth`, the most operators per function, and `relay.FuseOps.link_params`,
+    which keeps all constants inside.
     """
 
     required = ("InferType",)
@@ -60,7 +60,7 @@ def _groups(flow: Dataflow, level: int, context: PassContext) -> Groups:
 
 
 class _Fusion(Kernels):
-    """A function with all its operators in kernels, and without the marks that kept them apart."""
+    """A function with all operators in kernels, and without `stop_fusion`."""
 
     def rewritten(self, e: Syntax) -> Syntax | None:
         if isinstance(e, Call) and isinstance(e.op, Op) and e.op.name == STOP_FUSION:
@@ -73,7 +73,7 @@ class _Fusion(Kernels):
 
 @frozen
 class FusedGroup:
-    """The operators of one kernel, in order, and why there are no more of them."""
+    """The operators of one kernel, in order, and the reason why it has no more."""
 
     function: str
     operators: tuple[str, ...]
@@ -84,8 +84,8 @@ class FusedGroup:
 
 
 def explain_fusion(mod: IRModule, fuse_opt_level: int = -1) -> list[FusedGroup]:
-    """The kernels that `FuseOps` would make of a module, each with the reason why it ends; and
-    those that are there already."""
+    """The kernels that `FuseOps` would make of a module, each with the reason why it ends, and
+    existing ones."""
     context = PassContext.current()
     found: list[FusedGroup] = []
     for name, function in InferType()(mod).functions.items():
@@ -106,7 +106,7 @@ def explain_fusion(mod: IRModule, fuse_opt_level: int = -1) -> list[FusedGroup]:
 
 
 def _kernels_in(function: Function) -> list[Function]:
-    """The primitive functions there are, in order."""
+    """The existing primitive functions, in order."""
 
     def enter(e: Syntax) -> bool:
         return e is function or not isinstance(e, Function) or not is_foreign(e)

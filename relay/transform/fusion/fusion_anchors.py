@@ -31,8 +31,8 @@ _LEVEL, _MOST = 2, 256  # of fusion
 
 
 def split_anchors(function: Function) -> Function | None:
-    """A typed primitive function as calls of functions with one anchor at most; None where it has
-    one, ends with a reshape, or computes anything but tensors of known sizes on the way."""
+    """A typed primitive function as calls of functions with at most one anchor; None if it has
+    one, ends with a reshape, or has intermediate values other than tensors of known sizes."""
     if _anchors(function) < 2 or not all(map(_is_static, function.params)):
         return None
     whole = function.without_attr(PRIMITIVE)

@@ -32,25 +32,25 @@ from relay.op.opdef import OpDef
 from relay.transform.fusion.fusion_dataflow import Dataflow, Node
 from relay.transform.fusion.fusion_rows import Rows
 
-CALL = 8192  # steps that the call of a kernel takes
-BYTE = 4  # steps in the time in which one byte comes from memory
-CACHE = 512 << 10  # bytes of a cache that one core has for itself
-SERIAL = 1 << 18  # steps that take less time than waking threads up
-FEW_ROWS = 8  # leave threads without work
-TILE = 64  # rows that are computed at a time where they lie crosswise
-STRIDED = 1.6  # how much longer a byte of strided rows takes
-UNKNOWN = 1024  # the extent of an axis that only a run knows
+CALL = 8192  # steps of a kernel call
+BYTE = 4  # steps per byte of memory traffic
+CACHE = 512 << 10  # bytes of the private cache of a core
+SERIAL = 1 << 18  # steps that take less time than waking threads
+FEW_ROWS = 8  # too few for all threads
+TILE = 64  # strided rows that are computed together
+STRIDED = 1.6  # relative cost of a byte of strided rows
+UNKNOWN = 1024  # the assumed extent of a dynamic dimension
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one kernel does."""
+    """The cost of one kernel."""
 
-    bytes: int  # that come from memory or go there
+    bytes: int  # memory traffic
     steps: int
-    kept: int  # bytes of values that are kept from one pass over a row to the next
+    kept: int  # bytes of values stored between passes over a row
     reduces: bool
-    strided: bool = False  # in several passes over rows that lie crosswise
+    strided: bool = False  # in several passes over strided rows
 
     @property
     def time(self) -> int:
@@ -59,7 +59,7 @@ class Cost:
 
 
 def cost_of(flow: Dataflow, members: Sequence[int], rows: Rows | None = None) -> Cost:
-    """The cost of a kernel with those nodes, the last of which makes its result."""
+    """The cost of a kernel with these nodes, the last of which is its result."""
     inside = set(members)
     root = members[-1]
     given: dict[int, int] = {}
@@ -73,7 +73,7 @@ def cost_of(flow: Dataflow, members: Sequence[int], rows: Rows | None = None) ->
                 given[id(arg) if number is None else number] = bytes_of(arg)
     points = {i: _points(flow.nodes[i]) for i in members}
     kept, work = _kept(flow, members, readers, points)
-    # where each value is computed: in its own place, or in those of its readers
+    # where each value is computed: once, or inlined in its readers
     computed: dict[int, set[int]] = {}
     steps = 0
     for i in reversed(members):
@@ -93,10 +93,10 @@ def _kept(
     readers: dict[int, list[int]],
     points: dict[int, int],
 ) -> tuple[set[int], dict[int, int]]:
-    """The values that are not computed where they are read; and the steps of every operator."""
+    """The values that are stored instead of inlined, and the steps of every operator."""
     kept: set[int] = set()
     work: dict[int, int] = {}
-    inlined: dict[int, int] = {}  # steps to compute an element where it is read
+    inlined: dict[int, int] = {}  # steps of an inlined element
     for i in members:
         expr = flow.nodes[i].expr
         work[i] = steps_of(expr)
@@ -114,7 +114,7 @@ def _kept(
 
 
 def refusal(rows: Rows, parts: Sequence[Cost], joined: Cost) -> str | None:
-    """Why kernels are better apart than as one over those rows; None if they are not."""
+    """Why separate kernels are better than one over those rows; None if they are not."""
     if rows.passes > 1 and (why := _too_large(rows, parts, joined)):
         return why
     return _too_slow(parts, joined)
@@ -127,7 +127,7 @@ def _too_large(rows: Rows, parts: Sequence[Cost], joined: Cost) -> str | None:
     if row > CACHE:
         what = f"{turn} rows that are read together have" if turn > 1 else "a row has"
         return f"{what} {row} bytes, and {CACHE} stay in the cache for the next pass"
-    # what reduces nothing is shared out element by element as long as it is apart
+    # a separate kernel without reductions is parallel over elements
     shared = joined.steps - sum(part.steps for part in parts if part.reduces)
     if count < FEW_ROWS and shared > SERIAL:
         return f"threads share out rows, and {count} are too few for {shared} steps"
@@ -147,22 +147,22 @@ def _too_slow(parts: Sequence[Cost], joined: Cost) -> str | None:
 
 
 def elements_of(expr: Expr) -> int:
-    """How many elements a value has; sizes that only a run knows are taken for large."""
+    """The number of elements of a value; dynamic dimensions count as large."""
     return sum(_extent(ty.shape) for ty in _tensors(expr))
 
 
 def bytes_of(expr: Expr) -> int:
-    """How many bytes a value has."""
+    """The number of bytes of a value."""
     return sum(_extent(ty.shape) * dtypes.to_numpy(ty.dtype).itemsize for ty in _tensors(expr))
 
 
 def steps_of(expr: Expr) -> int:
-    """The steps for one element."""
+    """The steps per element."""
     return expr.op.cost if isinstance(expr, Call) and isinstance(expr.op, OpDef) else 0
 
 
 def _points(node: Node) -> int:
-    """How many elements an operator goes through."""
+    """The number of elements that an operator visits."""
     if node.reduction is not None and isinstance(node.expr, Call):
         return elements_of(node.expr.args[0])
     return elements_of(node.expr)

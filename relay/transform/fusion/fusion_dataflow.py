@@ -34,14 +34,10 @@ class Node:
 
     expr: Call | Tuple | TupleGetItem
     kind: FusionKind
-    # (consumer, how it uses the value)
-    outputs: list[tuple[int, FusionKind]] = field(default_factory=list)
-    # how it reduces rows, if it does
+    outputs: list[tuple[int, FusionKind]] = field(default_factory=list)  # (consumer, kind of use)
     reduction: Reduction | None = None
-    # it is made of constants alone, and is computed once
-    once: bool = False
-    # another user of the value, outside of all kernels
-    leaves_to: Syntax | None = None
+    once: bool = False  # computed from constants only, once
+    leaves_to: Syntax | None = None  # a user outside of kernels
 
     @property
     def is_operator(self) -> bool:
@@ -53,7 +49,7 @@ class Node:
 
 
 class Dataflow(Blocks):
-    """The operators of a function, numbered so that every one comes after what it is made of."""
+    """The operators of a function in topological order."""
 
     def __init__(self, root: Function) -> None:
         self._sealed: set[Scope] = set()
@@ -64,7 +60,7 @@ class Dataflow(Blocks):
         order = list(tree.postorder(root))
         self._lets = {e.variable: e for e in order if isinstance(e, Let)}
         self._bound: dict[Var, int | None] = {}
-        self._weights: dict[int, int] = {}  # bytes of constants, by the nodes made of them alone
+        self._weights: dict[int, int] = {}  # node of constants only -> their bytes
         for e in order:
             if (kind := self._kind(e)) is not None:
                 assert isinstance(e, Call | Tuple | TupleGetItem)
@@ -75,7 +71,7 @@ class Dataflow(Blocks):
                 self._connect(e, part, edge)
 
     def number(self, e: Syntax) -> int | None:
-        """The node whose value `e` is: itself, or what a variable is bound to."""
+        """The node of `e`, or of the value that a variable is bound to."""
         return self._through(e) if isinstance(e, Var) else self._number.get(id(e))
 
     def opened(self, owner: Syntax, field: str) -> Scope:
@@ -86,7 +82,7 @@ class Dataflow(Blocks):
         return scope
 
     def _through(self, variable: Var) -> int | None:
-        """The node that a variable is bound to by a `let` that is no obstacle."""
+        """The node that a variable is bound to by a transparent `let`."""
         passed: list[Var] = []
         found: int | None = None
         e: Syntax = variable
@@ -105,8 +101,7 @@ class Dataflow(Blocks):
         return found
 
     def _is_transparent(self, let: Let) -> bool:
-        """Whether the value may move to where it is used: neither the declared type nor the time
-        of its evaluation tells anything."""
+        """Whether the value may be computed at its use: it is pure, and has its declared type."""
         value, declared = let.value, let.variable.type_annotation
         if not isinstance(value, Var) and id(value) not in self._number:
             return False
@@ -116,7 +111,7 @@ class Dataflow(Blocks):
 
     @cached_property
     def may_move(self) -> bool:
-        """Whether it makes no difference when an operator computes: no tensor is ever changed."""
+        """Whether operators may be reordered: no tensor is mutated."""
         return not manages_memory(self._function)
 
     @cached_property
@@ -124,7 +119,7 @@ class Dataflow(Blocks):
         return Purity(self._function)
 
     def _kind(self, e: Syntax) -> FusionKind | None:
-        """How `e` takes part in kernels; None when it does not."""
+        """The fusion kind of `e`; None if it is not part of kernels."""
         if self.home(e) in self._sealed:
             return None
         match e:
@@ -133,7 +128,7 @@ class Dataflow(Blocks):
                     return None
                 if not all(_is_for_kernels(part) for part in (e, *e.args)):
                     return None
-                # a shape that depends on values must be known before the kernel is entered
+                # a shape that depends on values must be known before the kernel runs
                 if op.stateful or op.runtime_shape is not None:
                     return FusionKind.OPAQUE
                 return FusionKind.COMM_REDUCE if op.row_reductions else op.fusion
@@ -144,7 +139,7 @@ class Dataflow(Blocks):
         return None
 
     def _is_once(self, e: Call | Tuple | TupleGetItem) -> bool:
-        """Whether the next node is made of constants alone, and worth keeping."""
+        """Whether the next node depends on constants only, and is worth storing."""
         match e:
             case Call(op=OpDef() as op, args=parts) if is_precomputable(op):
                 pass
@@ -171,7 +166,7 @@ class Dataflow(Blocks):
     def _uses_in(
         self, e: Syntax, kind: FusionKind | None
     ) -> Iterator[tuple[Syntax, FusionKind | None]]:
-        """What `e` uses, and how; None is any other way than in a kernel."""
+        """The values that `e` uses, with the kind of use; None is a use outside of kernels."""
         children = tree.children(e)
         match e:
             case Call() if kind is not None:
@@ -198,14 +193,14 @@ class Dataflow(Blocks):
 
 
 def _is_for_kernels(e: Expr) -> bool:
-    """Whether the value is made of tensors only."""
+    """Whether the value is a tensor or a tuple of tensors."""
     ty = e.checked_type
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
     return all(isinstance(f, TensorType) for f in fields)
 
 
 def _has_same_shape(call: Call, arg: Expr) -> bool:
-    """Whether the result has the shape of `arg` for sure; `?` may be stretched."""
+    """Whether the result provably has the shape of `arg`; `?` may broadcast."""
     result, ty = call.checked_type, arg.checked_type
     if not isinstance(result, TensorType) or not isinstance(ty, TensorType):
         return False
@@ -213,7 +208,7 @@ def _has_same_shape(call: Call, arg: Expr) -> bool:
 
 
 def name_of(e: Syntax) -> str:
-    """How reasons call an expression."""
+    """The name of an expression in reasons."""
     match e:
         case Call(op=OpDef(name=name)):
             return name
@@ -223,7 +218,7 @@ def name_of(e: Syntax) -> str:
 
 
 def post_dominators(nodes: list[Node]) -> list[int | None]:
-    """For every node the nearest one that all paths from it go through."""
+    """The immediate post-dominator of every node."""
     last = len(nodes) - 1
     forest = Forest()  # node i of the graph is node last - i here: consumers come first
     for node in reversed(nodes):

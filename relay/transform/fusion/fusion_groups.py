@@ -47,7 +47,7 @@ OPAQUE = FusionKind.OPAQUE
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a group may join: the widest kinds of edges, of groups between, and of the other one."""
+    """What a group may join: the most general kinds of edges, of groups between, and of the end."""
 
     edges: FusionKind
     between: FusionKind
@@ -65,13 +65,13 @@ PHASES: tuple[dict[FusionKind, Rule], ...] = (
     dict.fromkeys((ELEMWISE, BROADCAST, INJECTIVE), INTO_INJECTIVE),
     *[dict.fromkeys((ELEMWISE, BROADCAST, COMM_REDUCE), IN_ROWS)] * 2,
 )
-MOST_PASSES = 8  # over rows, by the reductions of one group: what is longer compiles for long
-INTO_TUPLES = 2  # the phase in which a tuple may be what a group joins, and nothing else may
+MOST_PASSES = 8  # of the reductions of one group over rows; more would compile slowly
+INTO_TUPLES = 2  # the phase in which groups join tuples, and nothing else
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Why a group ends: the edge that is not crossed, and the rule that forbids it."""
+    """Why a group ends: an edge, and the rule that forbids fusing across it."""
 
     producer: str
     consumer: str
@@ -93,13 +93,13 @@ class Groups:
         self._kind = [node.kind for node in self.nodes]
         self._size = [int(node.is_operator) for node in self.nodes]
         self._members = [[i] for i in range(len(self.nodes))]
-        # that reductions make over rows
+        # over rows
         self._passes = [
             0 if node.reduction is None else node.reduction.passes for node in self.nodes
         ]
-        self._costs: dict[tuple[int, int], Cost] = {}  # of groups, as long as they do not grow
+        self._costs: dict[tuple[int, int], Cost] = {}  # by group and size
         self._ends = post_dominators(self.nodes)
-        # where a node that is no root leads to inside its group, and whether elementwise
+        # node -> the next one on the path to the root of its group, and whether it is elementwise
         self._step: dict[int, tuple[int, bool]] = {}
         self._boundary: dict[int, Boundary] = {}
         for phase, rules in enumerate(self._phases):
@@ -110,11 +110,11 @@ class Groups:
         self._free_projections(flow)
 
     def operators(self, root: int) -> int:
-        """How many operators the group of that root has."""
+        """The number of operators in the group of that root."""
         return self._size[root]
 
     def boundary(self, root: int) -> Boundary:
-        """Why the group of that root does not reach further."""
+        """Why the group of that root ends."""
         return self._boundary.get(root) or self._without_trying(root)
 
     def _find(self, i: int) -> int:
@@ -124,8 +124,8 @@ class Groups:
         return i
 
     def _free_projections(self, flow: Dataflow) -> None:
-        """A field of a tuple that comes from outside of the group is outside as well: then what
-        comes in is a tensor, and the rest of the tuple does not have to live as long."""
+        """Move projections of tuples from outside the group out of it: then the argument is a
+        tensor, and the rest of the tuple is dead earlier."""
         for i, node in enumerate(self.nodes):
             if isinstance(node.expr, TupleGetItem):
                 origin = flow.number(node.expr.tuple_value)
@@ -144,14 +144,14 @@ class Groups:
         found = self._between(i, end, rule)
         if isinstance(found, Boundary):
             known = self._boundary.get(i)
-            # where no reduction was in the way, the first reason is the best
+            # unless a reduction was the reason, the first one is kept
             if rule is not IN_ROWS or known is None or known.rule == REFUSES[COMM_REDUCE]:
                 self._boundary[i] = found
             return
         joining = list(dict.fromkeys(map(self._find, (*found, end))))
         passes = sum(self._passes[group] for group in joining)
         if rule is IN_ROWS and passes == 0:
-            return  # the phases before have said what there is to say
+            return  # earlier phases decided
         if passes > max(MOST_PASSES, *(self._passes[group] for group in joining)):
             why = TOO_MANY_PASSES.format(MOST_PASSES)
             self._boundary[i] = Boundary(self.nodes[i].name, self.nodes[end].name, why)
@@ -163,10 +163,9 @@ class Groups:
         self._join(found, end)
 
     def _between(self, start: int, end: int, rule: Rule) -> list[int] | Boundary:
-        """The nodes on all paths from `start` to `end`, without `end`; or what is in the way.
+        """The nodes on all paths from `start` to `end`, without `end`; or the obstacle.
 
-        The search stops when it has seen more than a group may have, so it takes no longer than
-        that for every node.
+        The search stops at the size limit of groups, so its time per node is bounded.
         """
         nodes, target = self.nodes, self._find(end)
         if self._kind[target] > rule.end:
@@ -210,7 +209,7 @@ class Groups:
             self._step.setdefault(i, (end, elementwise))
 
     def _weigh(self, start: int, end: int, joining: list[int]) -> Boundary | None:
-        """Why groups with reductions are better apart; None if one kernel is cheaper."""
+        """Why separate groups with reductions are better; None if one kernel is cheaper."""
         members = sorted(i for group in joining for i in self._members[group])
         rows = lay_out(self.flow, members)
         if isinstance(rows, Clash):
@@ -224,7 +223,7 @@ class Groups:
         return Boundary(self.nodes[start].name, self.nodes[end].name, why)
 
     def _cost(self, group: int) -> Cost:
-        """The cost of a group as it is."""
+        """The cost of a group."""
         known = (group, len(self._members[group]))
         if known not in self._costs:
             members = sorted(self._members[group])
@@ -234,7 +233,7 @@ class Groups:
         return self._costs[known]
 
     def _clash(self, start: int, clash: Clash, members: set[int]) -> Boundary:
-        """The edge into the node that does not fit in."""
+        """The edge into the node that does not fit."""
         expr = self.nodes[clash.node].expr
         given = [self.flow.number(arg) for arg in expr.args] if isinstance(expr, Call) else []
         inside = [number for number in given if number is not None and number in members]
@@ -276,7 +275,7 @@ class Groups:
         return Boundary(node.name, consumer.name, why)
 
     def _leaving(self, node: Node) -> str:
-        """Why what needs a value from outside of all kernels does."""
+        """Why a value is used outside of kernels."""
         match node.leaves_to:
             case Function() | Let() | Clause():
                 return RESULT

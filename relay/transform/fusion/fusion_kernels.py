@@ -26,10 +26,10 @@ from relay.tree import Steps
 
 
 class Kernels:
-    """A function rewritten, with groups of its nodes in functions of their own.
+    """Outlines groups of nodes of a function into primitive functions.
 
-    `root[i]` is the last node of the group that node i is in, `cut` the roots of those groups that
-    become functions; `attrs` are what these say besides that they are primitive.
+    `root[i]` is the last node of the group of node i, `cut` the roots of the groups to outline;
+    `attrs` are further attributes of the primitive functions.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class Kernels:
         return made if made is function else with_known_types(made, function, self._types.get)
 
     def new(self, e: Syntax) -> Syntax:
-        """What stands in the place of a part that was rewritten already."""
+        """The rewritten form of a part that was visited before."""
         return self._new[id(e)]
 
     def rewritten(self, e: Syntax) -> Syntax | None:
-        """What stands in the place of `e`; None if it is inside a kernel."""
+        """The rewritten `e`; None if it is inside a kernel."""
         group = self._group(e)
         if group is not None and not isinstance(e, Var):
             root = self._flow.nodes[group].expr
@@ -73,30 +73,30 @@ class Kernels:
         return tree.rebuild(e, [self._new[id(child)] for child in tree.children(e)])
 
     def _note(self, after: Syntax, before: Syntax) -> None:
-        """What stands for something has its type."""
+        """A rewritten expression has the type of the original."""
         if isinstance(after, Expr) and isinstance(before, Expr):
             self._types.setdefault(after, before.ty)
 
     def _group(self, e: Syntax) -> int | None:
-        """The group whose function `e` goes into; by its root."""
+        """The root of the group that `e` belongs to, if it is outlined."""
         if (number := self._flow.number(e)) is None:
             return None
         root = self._root[number]
         return root if root in self._cut else None
 
     def _is_inside(self, variable: Var) -> bool:
-        """Whether the value is computed inside a kernel, where all that uses it is as well."""
+        """Whether the value is computed and used inside a kernel only."""
         group, number = self._group(variable), self._flow.number(variable)
         return group is not None and group != number
 
     def _kernel(self, root: Expr, group: int) -> Call:
-        """The call of the function that a group becomes."""
+        """The call of the primitive function of a group."""
         inside: dict[int, Expr] = {}
         params: dict[Expr, Var] = {}
         types: list[Type] = []
 
         def part(e: Expr) -> Steps[Expr]:
-            """What stands for `e` in the function."""
+            """`e` inside the function."""
             number = self._flow.number(e)
             if number is None or self._root[number] != group:
                 return given(e)
@@ -108,7 +108,7 @@ class Kernels:
             return inside[number]
 
         def given(e: Expr) -> Expr:
-            """What comes from outside: mostly a parameter, in the order of first use."""
+            """A value from outside: a parameter, unless it is an operator or a scalar constant."""
             if isinstance(e, Op) or (isinstance(e, Constant) and self._stays(e)):
                 return e
             arg = self._new[id(e)]
@@ -120,13 +120,8 @@ class Kernels:
             return params[arg]
 
         body = tree.run(part(root))
-        function = Function(
-            tuple(params.values()),
-            body,
-            root.checked_type,
-            attrs=self._attrs,
-            span=root.span,
-        )
+        given_params, ty = tuple(params.values()), root.checked_type
+        function = Function(given_params, body, ty, attrs=self._attrs, span=root.span)
         self._types[function] = FuncType(tuple(types), root.checked_type)
         return Call(function, tuple(params), span=root.span)
 

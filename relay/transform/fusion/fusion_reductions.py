@@ -1,7 +1,7 @@
-"""Which operators reduce rows, and what becomes of the axes:
+"""Operators that reduce rows, and the reduced axes in their results:
 
-sum(%x, axis=[1])       ->  the second axis is gone, after one pass over each row
-nn.softmax(%x, axis=1)  ->  it is whole again, after a pass for the maximum and one for the sum
+sum(%x, axis=[1])       ->  the second axis is removed, after one pass over each row
+nn.softmax(%x, axis=1)  ->  it is kept, after a pass for the maximum and one for the sum
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from relay.op.tensor.reduce import ReduceAttrs
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What an operator does along some axes of its first argument."""
+    """A reduction over axes of the first argument."""
 
     axes: frozenset[int]
-    passes: int  # over the row, to know what is needed of it
-    result: str  # what becomes of the axes: "kept" with extent 1, "gone", or "whole" again
+    passes: int  # over a row
+    result: str  # of the axes: "kept" with extent 1, "gone", or "whole" as before
 
 
 def reduction_of(call: Call) -> Reduction | None:
-    """How a call reduces rows; None if it does not."""
+    """The reduction of a call; None if it is none."""
     op = call.op
     if not isinstance(op, OpDef):
         return None

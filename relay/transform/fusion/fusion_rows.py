@@ -23,7 +23,7 @@ from relay.op.opdef import FusionKind, OpDef
 from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_reductions import Reduction
 
-# For every axis of a value the row axis that it is; None for those inside of a row.
+# For every axis of a value its row axis; None for axes inside a row.
 Labels = tuple[int | None, ...]
 
 ROWS_DIFFER = "the reductions of a kernel are over the same axes of the same rows"
@@ -44,14 +44,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """The node that does not fit, and the rule."""
+    """The node that does not fit, and the rule that it breaks."""
 
     node: int
     rule: str
 
 
 def lay_out(flow: Dataflow, members: Sequence[int]) -> Rows | Clash:
-    """The rows of a kernel with those nodes, in their order; or what is in the way."""
+    """The rows of a kernel with these nodes, in order; or the node that does not fit."""
     found = _Layout()
     for i in members:
         expr, reduction = flow.nodes[i].expr, flow.nodes[i].reduction
@@ -68,7 +68,7 @@ def lay_out(flow: Dataflow, members: Sequence[int]) -> Rows | Clash:
 
 
 class _Layout:
-    """The values with rows, so far."""
+    """The values with rows so far."""
 
     def __init__(self) -> None:
         self.labels: dict[int | None, Labels] = {}
@@ -87,7 +87,7 @@ class _Layout:
         )
 
     def add(self, i: int, call: Call, given: Sequence[Labels | None]) -> str | None:
-        """Take in a node that reduces nothing; the rule that it breaks, if it does."""
+        """Add a node that is no reduction; returns the rule that it breaks, if any."""
         assert isinstance(call.op, OpDef)
         if call.op.fusion > FusionKind.BROADCAST and not _keeps_order(call):
             return NOT_IN_ROWS
@@ -104,7 +104,7 @@ class _Layout:
     def add_reduction(
         self, i: int, call: Call, given: Sequence[Labels | None], reduction: Reduction
     ) -> str | None:
-        """Take in a reduction; the rule that it breaks, if it does."""
+        """Add a reduction; returns the rule that it breaks, if any."""
         shape = _shape(call.args[0])
         rank, kept = len(shape), [a for a in range(len(shape)) if a not in reduction.axes]
         rows = [axis for axis in kept if shape[axis] != 1]
@@ -128,14 +128,14 @@ class _Layout:
         return None
 
     def _lies(self, crosswise: bool) -> bool:
-        """Whether all so far lies in memory like this."""
+        """Whether all values so far have this memory order."""
         if self._crosswise is None:
             self._crosswise = crosswise
         return self._crosswise is crosswise
 
 
 def _merged(call: Call, given: Iterable[Labels | None]) -> Labels | None:
-    """The rows of what an elementwise operator makes; None if they are not where they were."""
+    """The rows of the result of an elementwise operator; None if they moved."""
     shape = _shape(call)
     merged: list[int | None] = [None] * len(shape)
     for arg, labels in zip(call.args, given, strict=True):
@@ -155,7 +155,7 @@ def _merged(call: Call, given: Iterable[Labels | None]) -> Labels | None:
 
 
 def _places(call: Call, arg: Expr) -> list[int | None] | None:
-    """For every axis of an argument the axis of the result that it is."""
+    """The axis of the result for every axis of an argument."""
     source, result = _shape(arg), _shape(call)
     if _keeps_order(call):
         wide = iter([place for place, extent in enumerate(result) if extent != 1])
@@ -170,7 +170,7 @@ def _places(call: Call, arg: Expr) -> list[int | None] | None:
 
 
 def _keeps_order(call: Call) -> bool:
-    """Whether a call only adds or drops axes of extent 1."""
+    """Whether a call only adds or removes axes of extent 1."""
     if not isinstance(call.op, OpDef) or Trait.RESHAPES not in call.op.traits:
         return False
     before, after = ([n for n in _shape(e) if n != 1] for e in (call.args[0], call))
@@ -178,7 +178,7 @@ def _keeps_order(call: Call) -> bool:
 
 
 def _wide(expr: Expr, labels: Labels) -> list[int | None]:
-    """The labels of the axes of more than one element."""
+    """The labels of axes with more than one element."""
     return [label for label, n in zip(labels, _shape(expr), strict=True) if n != 1]
 
 

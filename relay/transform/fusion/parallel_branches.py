@@ -1,16 +1,16 @@
-"""Sibling products of one value, and the operators behind each, as one wide product:
+"""Combine parallel products of one value, with the operators that follow, into one product:
 
 (nn.relu(add(nn.dense(%x, %w1), %b1)), nn.relu(add(nn.dense(%x, %w2), %b2)))
 ->
 %0 = nn.relu(add(nn.dense(%x, concatenate((%w1, %w2))), concatenate((%b1, %b2))));
 (strided_slice(%0, …), strided_slice(%0, …))
 
-A branch is a product and the elementwise and broadcast operators that follow it, one after the
-other, each the only user of the one before. Branches join as far as their operators are the same.
-What they take besides must be fixed (`relay.analysis.value_flow`), so that it is joined once and
-not in every call; it lies along the channels, or is one and the same for all.
+A branch is a product and the chain of elementwise and broadcast operators that follow it. Branches
+are combined as far as their operators are the same. Other operands must be fixed
+(`relay.analysis.value_flow`), so that they are combined once; they lie along the channels, or are
+the same for all branches.
 
-All of a group is in one block, so what is computed together is computed anyway.
+Combined branches are in one block, so that nothing is computed unnecessarily.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from relay.transform.context import PassContext
 
 @frozen
 class Branch:
-    """A product and what follows it, of which the last is used elsewhere."""
+    """A product and the operators that follow it; the last one is used elsewhere."""
 
     calls: tuple[Call, ...]
 
@@ -53,46 +53,46 @@ class Branch:
 
 
 class Joining(ABC):
-    """How products of one kind become one. What a branch leaves is a part of what they become."""
+    """How products of one kind are combined; the result of a branch is a part of that."""
 
     @abstractmethod
     def key(self, call: Call, flow: Flow) -> Any:
-        """What is the same for products that may become one; None for what is no such product."""
+        """A key that is equal for products that can be combined; None for other calls."""
 
     @abstractmethod
     def join(self, products: Sequence[Call], weights: Sequence[Expr]) -> Expr:
-        """The wide product."""
+        """The combined product."""
 
     @abstractmethod
     def operand(
         self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
     ) -> Expr | None:
-        """Fixed operands of the branches as one operand of a call behind the product; None if they
-        cannot be. `own` stand in the program and have types, `parts` may stand anywhere."""
+        """Fixed operands of a call after the products as one operand; None if they cannot be
+        combined. `own` are typed and in the program, `parts` can be used anywhere."""
 
     @abstractmethod
     def part(self, joined: Expr, branches: Sequence[Branch], index: int) -> Expr:
-        """What one branch leaves."""
+        """The result of one branch."""
 
     def step_key(self, call: Call, value: TensorType, result: TensorType) -> Any:
-        """What is the same for calls behind products that may become one call, which makes
-        `result` of `value`; None for one that ends its branch."""
+        """A key that is equal for calls after products that can be combined; None if `call`, from
+        `value` to `result`, ends its branch."""
         assert isinstance(call.op, OpDef)
         if call.op.fusion > FusionKind.BROADCAST or result.shape != value.shape:
             return None
         return id(call.op), data_key(call.attrs), len(call.args), result.dtype
 
     def again(self, call: Call, args: tuple[Expr, ...], products: Sequence[Call]) -> Expr:
-        """A call behind a product, behind the wide one."""
+        """A call after a product, over the combined one."""
         return tree.replace(call, args=args)
 
     def is_worthwhile(self, branches: Sequence[Branch], flow: Flow) -> bool:
-        """Whether to join these, as far as they go."""
+        """Whether combining these branches is profitable."""
         return True
 
 
 class SideBySide(Joining):
-    """Products that lie side by side along one axis of the result."""
+    """Products that are concatenated along one axis of the result."""
 
     @abstractmethod
     def axis(self, products: Sequence[Call]) -> int:
@@ -100,7 +100,7 @@ class SideBySide(Joining):
 
     @abstractmethod
     def extents(self, products: Sequence[Call]) -> list[int]:
-        """How much of it each product has."""
+        """The extent of each product along it."""
 
     def operand(
         self, parts: Sequence[Expr], own: Sequence[Expr], call: Call, products: Sequence[Call]
@@ -114,7 +114,7 @@ class SideBySide(Joining):
 
 @frozen
 class CombineParallel(FunctionPass, ABC):
-    """A pass that joins `min_num_branches` or more."""
+    """A pass that combines `min_num_branches` or more products."""
 
     opt_level = 4
     required = ("InferType",)
@@ -125,7 +125,7 @@ class CombineParallel(FunctionPass, ABC):
 
     @abstractmethod
     def joining(self) -> Joining:
-        """Which products, and how."""
+        """Which products are combined, and how."""
 
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
@@ -134,7 +134,7 @@ class CombineParallel(FunctionPass, ABC):
 
 
 def join_branches(function: Function, joining: Joining, min_num_branches: int) -> Function:
-    """`function` with sibling branches joined, where there are as many as that."""
+    """`function` with groups of at least `min_num_branches` branches combined."""
     if manages_memory(function):
         return function
     flow = Flow(function)
@@ -163,7 +163,7 @@ def join_branches(function: Function, joining: Joining, min_num_branches: int) -
 
 
 def check_branches(name: str, count: object) -> None:
-    """How many branches are wanted at least must be a number from 2 on."""
+    """The least number of branches must be 2 or more."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 2:
         raise PassError(
             f"`{name}` joins two branches or more: min_num_branches cannot be {count!r}; "
@@ -189,7 +189,7 @@ def _by_block(group: Sequence[Call], blocks: Blocks) -> Iterator[list[Call]]:
 def _joined(
     products: Sequence[Call], flow: Flow, blocks: Blocks, joining: Joining
 ) -> list[tuple[Branch, Expr]]:
-    """The branches, and what is left of each; none where it is not worth it."""
+    """The combined branches with their results; none if that is not profitable."""
     chains = [_chain(product, flow, blocks, joining) for product in products]
     steps: list[_Step] = []
     while True:
@@ -207,15 +207,15 @@ def _joined(
     return [(b, joining.part(joined, branches, index)) for index, b in enumerate(branches)]
 
 
-# --- what follows ---------------------------------------------------------------------------------
+# --- chains ---------------------------------------------------------------------------------------
 
 
-# A call behind a product, which argument that is, and what must be the same in all branches.
+# A call after a product, the argument that is the product, and the key of the call.
 Following = tuple[Call, int, Any]
 
 
 def _chain(product: Call, flow: Flow, blocks: Blocks, joining: Joining) -> Iterator[Following]:
-    """The calls behind a product that may join others."""
+    """The calls after a product that can be combined."""
     value = product
     while True:
         users = flow.users(value)
@@ -237,7 +237,7 @@ def _chain(product: Call, flow: Flow, blocks: Blocks, joining: Joining) -> Itera
 
 @frozen
 class _Step:
-    """The same operator behind all products."""
+    """The same operator after all products."""
 
     calls: tuple[Call, ...]
     operands: tuple[Expr | None, ...]  # None where the products are
@@ -291,8 +291,8 @@ def _is_one_number(operands: Sequence[Expr], flow: Flow) -> bool:
 def concatenated(
     parts: Sequence[Expr], own: Sequence[Expr], call: Call, axis: int, extents: Sequence[int]
 ) -> Expr | None:
-    """Operands of branches as one, for a result whose axis `axis` has these extents in the
-    branches; None unless each lies along it."""
+    """Operands of branches concatenated for a result whose axis `axis` has these extents in the
+    branches; None unless each has that axis."""
     ty = tensor_type(call)
     shapes = [static_shape(e) for e in own]
     if ty is None or any(shape is None for shape in shapes):
@@ -315,11 +315,11 @@ def concatenated(
 
 
 def sliced(joined: Expr, axis: int, extents: Sequence[int], index: int) -> Expr:
-    """One part of what lies side by side along an axis."""
+    """One part of a value that was concatenated along an axis."""
     begin = sum(extents[:index])
     return strided_slice(joined, [begin], [begin + extents[index]], axes=[axis])
 
 
 def same_data(call: Call) -> int:
-    """What siblings have in common: their first argument."""
+    """The key of the first argument."""
     return id(call.args[0])

@@ -45,15 +45,15 @@ ATTENTION = "attention"
 
 PRODUCT = "nn.batch_matmul"
 SOFTMAX = ("nn.softmax", "nn.fast_softmax")
-# what may happen on the way, to scores and to what softmax makes of them
+# operators between the products, on scores and on the result of softmax
 CONVERSIONS = ("cast", "reshape", "expand_dims", "squeeze")
 STEPS = ("multiply", "divide", "add", "subtract", "where", *CONVERSIONS)
-FAR = 32  # operators that are looked at for the beginning of a way
+FAR = 32  # operators to search
 
 
 @frozen
 class RecognizeAttention(FunctionPass):
-    """Makes a primitive function of every attention, marked `Pattern="attention"`."""
+    """Groups every attention into a primitive function, marked `Pattern="attention"`."""
 
     opt_level = 2
     required = ("InferType",)
@@ -62,8 +62,8 @@ class RecognizeAttention(FunctionPass):
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
         body: Syntax = function
-        products = (node for node in tree.postorder(body) if _is_product(node))
-        if is_sealed(function) or next(products, None) is None:
+        calls = (node for node in tree.postorder(body) if isinstance(node, Call))
+        if is_sealed(function) or not any(_name(call) == PRODUCT for call in calls):
             return function
         flow = Dataflow(function)
         if not flow.may_move:
@@ -83,16 +83,16 @@ class RecognizeAttention(FunctionPass):
 
 
 class _Attention:
-    """One attention, seen from its last product."""
+    """Matches one attention from its last product."""
 
     def __init__(self, flow: Dataflow) -> None:
         self._flow = flow
         self._inside: set[int] = set()
 
     def of(self, last: int) -> set[int] | None:
-        """The nodes of the attention whose second product is node `last`; None if it is none."""
+        """The nodes of the attention whose second product is node `last`; None if there is none."""
         product = self._call(last)
-        if product is None or _name(product) != PRODUCT or _transposes_first(product):
+        if product is None or _name(product) != PRODUCT or _attrs(product).transpose_a:
             return None
         self._inside = {last}
         normal = self._follow(product.args[0], CONVERSIONS, (*SOFTMAX, "divide"))
@@ -104,7 +104,7 @@ class _Attention:
         return self._inside if self._has_shape_of(first) else None
 
     def _follow(self, e: Expr, steps: Sequence[str], to: Sequence[str]) -> Expr | None:
-        """The call of one of the operators `to` from which `steps` lead to `e`, if there is one."""
+        """The call of an operator of `to` that reaches `e` through `steps`, if there is one."""
         came: dict[int, int] = {}
         pending = [self._flow.number(e)]
         for number in pending:
@@ -119,14 +119,14 @@ class _Attention:
             if _name(call) in steps:
                 for arg in call.args:
                     before = self._flow.number(arg)
-                    # a mask that is smaller is no way to the scores
+                    # a smaller operand is a mask, not the scores
                     if before is not None and elements_of(arg) == elements_of(call):
                         came.setdefault(before, number)
                         pending.append(before)
         return None
 
     def _softmax(self, e: Expr) -> Expr | None:
-        """What the softmax is of that gives `e`."""
+        """The argument of the softmax `e`."""
         call = self._call(self._flow.number(e))
         if call is None:
             return None
@@ -159,7 +159,7 @@ class _Attention:
         return expr if isinstance(expr, Call) and isinstance(expr.op, OpDef) else None
 
     def _take(self, e: Expr | None, *names: str) -> Call | None:
-        """The call of one of the operators that `e` is, now a part of this."""
+        """`e` as a call of one of the operators, which is added to the match."""
         number = None if e is None else self._flow.number(e)
         call = self._call(number)
         if call is None or number is None or _name(call) not in names:
@@ -172,7 +172,7 @@ class _Attention:
         return number is not None and number == self._flow.number(other)
 
     def _is_closed(self, last: int) -> bool:
-        """Whether nothing but the result is needed outside."""
+        """Whether only the result is used outside."""
         nodes = self._flow.nodes
         return all(
             nodes[i].leaves_to is None and all(user in self._inside for user, _ in nodes[i].outputs)
@@ -181,7 +181,7 @@ class _Attention:
         )
 
     def _has_shape_of(self, first: Call) -> bool:
-        """Whether the scores stay a matrix for every query and key, wherever they are."""
+        """Whether all intermediate values have the shape of the scores."""
         ends = _shape(first)[-2:]
         for i in self._inside:
             call = self._call(i)
@@ -194,10 +194,6 @@ class _Attention:
         return True
 
 
-def _is_product(node: Syntax) -> bool:
-    return isinstance(node, Call) and _name(node) == PRODUCT
-
-
 def _name(call: Call) -> str:
     return call.op.name if isinstance(call.op, OpDef) else ""
 
@@ -207,12 +203,8 @@ def _attrs(call: Call) -> Any:
     return call.op.make_attrs({}) if call.attrs is None else call.attrs
 
 
-def _transposes_first(product: Call) -> bool:
-    return bool(_attrs(product).transpose_a)
-
-
 def _is_over_last_axis(call: Call) -> bool:
-    """Whether a reduction is over the last axis alone, which stays as an axis."""
+    """Whether a reduction is over the last axis only and keeps it."""
     reduction = reduction_of(call)
     last = len(_shape(call.args[0])) - 1
     return reduction is not None and reduction.axes == {last} and reduction.result != "gone"

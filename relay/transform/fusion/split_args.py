@@ -36,7 +36,7 @@ LEAST = 3  # two tensors and their result
 
 @frozen
 class SplitArgs(FunctionPass):
-    """Splits joins of more than `max_function_args` tensors, the result counted; 0 is no limit."""
+    """Splits joins of more than `max_function_args` tensors, including the result; 0: no limit."""
 
     opt_level = 1
     required = ("InferType",)
@@ -82,7 +82,7 @@ def _split(call: Call, parts: Sequence[Expr], limit: int) -> Expr:
     known: Any = call.attrs
     groups = _groups(parts, limit)
     parts = [stop_fusion(tree.replace(call, args=(Tuple(tuple(group)),))) for group in groups]
-    # what was joined along an axis is joined further along the same
+    # parts are joined further along the same axis
     while len(parts) > limit:
         groups = _groups(parts, limit)
         parts = [stop_fusion(concatenate(list(group), axis=known.axis)) for group in groups]

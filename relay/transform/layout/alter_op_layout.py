@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
 from relay.ir.module import IRModule
@@ -30,15 +29,15 @@ from relay.op.opdef import OpDef
 from relay.target.target import wanted
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.layout.layout_propagation import Alter, propagate
+from relay.transform.layout.layout_propagation import Alter, propagate, rewrite_of
 
 ATTRIBUTE = "FTVMAlterOpLayout"
 
 
 @frozen
 class AlterOpLayout(FunctionPass):
-    """Brings operators into the layouts that `target` prefers: a `relay.target.Target` or its text;
-    without one `RELAY_TARGET`, or this machine."""
+    """Converts operators to the layouts that `target` prefers: a `relay.target.Target` or its text,
+    by default `RELAY_TARGET` or this machine."""
 
     opt_level = 3
     required = ("InferType",)
@@ -51,23 +50,15 @@ class AlterOpLayout(FunctionPass):
 
 
 def _alteration(given: Any) -> Alter:
-    """What is done with a single call."""
+    """The rewriting of single calls."""
     target = wanted(given)
 
     def alter(call: Call) -> Expr | None:
         op = call.op
         assert isinstance(op, OpDef)
-        if (own := op.get_attr(ATTRIBUTE)) is None:
+        if not op.has_attr(ATTRIBUTE):
             return target.preferred(call)
-        found = own(call.attrs, call.args, [arg.ty for arg in call.args], call.ty)
-        if found is not None and not isinstance(found, Expr):
-            raise PassError(
-                Diagnostic(
-                    f"{ATTRIBUTE} of `{op.name}` gives an expression or None",
-                    expected="relay.Call",
-                    found=repr(found),
-                )
-            )
-        return found
+        types = [arg.ty for arg in call.args]
+        return rewrite_of(op, ATTRIBUTE, call.attrs, call.args, types, call.ty)
 
     return alter

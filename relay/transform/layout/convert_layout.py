@@ -41,7 +41,7 @@ from relay.op.building.layouts import parse_layout, spatial_axes
 from relay.op.opdef import OpDef, records
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
-from relay.transform.layout.layout_propagation import propagate
+from relay.transform.layout.layout_propagation import propagate, rewrite_of
 from relay.transform.layout.layout_spelling import (
     NORMALIZATION,
     channels_first_and_last,
@@ -55,7 +55,7 @@ __all__ = ["ConvertLayout", "LayoutConfig"]
 
 
 class LayoutConfig:
-    """Which convolutions `ConvertLayout` leaves alone: their numbers, in the order of computation.
+    """The convolutions that `ConvertLayout` skips, numbered in the order of evaluation.
 
     with LayoutConfig(skip_layers=[0]):
         mod = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod)
@@ -73,7 +73,7 @@ class LayoutConfig:
 
     @staticmethod
     def current() -> LayoutConfig:
-        """The innermost one that was entered; outside of all, one that skips nothing."""
+        """The innermost one that was entered; by default one that skips nothing."""
         entered = _entered.get()
         return entered[-1] if entered else LayoutConfig()
 
@@ -83,7 +83,7 @@ _entered: ContextVar[tuple[LayoutConfig, ...]] = ContextVar("relay layout config
 
 @frozen
 class ConvertLayout(FunctionPass):
-    """Brings operators into the layouts of `desired_layouts`, by name."""
+    """Converts operators to the layouts of `desired_layouts`, by operator name."""
 
     opt_level = 3
     required = ("InferType", "CanonicalizeOps")
@@ -117,7 +117,7 @@ def _refuse(message: str, expected: str | None, found: str, hint: str | None = N
 
 @dataclass
 class _Conversion:
-    """What one run of the pass does with single calls."""
+    """The rewriting of single calls in one run of the pass."""
 
     wanted: Mapping[str, Sequence[str]]
     skipped: frozenset[int] = field(
@@ -138,7 +138,7 @@ class _Conversion:
         layouts = list(self.wanted[op.name])
         if op.has_attr(ATTRIBUTE):
             types = [arg.ty for arg in call.args]
-            return _answer(op, op.get_attr(ATTRIBUTE)(call.attrs, call.args, types, layouts))
+            return rewrite_of(op, ATTRIBUTE, call.attrs, call.args, types, layouts)
         if op.name == NORMALIZATION:
             return normalized(call, layouts[0])
         if spelling is None:
@@ -148,15 +148,9 @@ class _Conversion:
         return converted(call, spelling, layouts)
 
 
-def _answer(op: OpDef, given: object) -> Expr | None:
-    if given is None or isinstance(given, Expr):
-        return given
-    _refuse(f"{ATTRIBUTE} of `{op.name}` gives a call or None", "relay.Call", repr(given))
-
-
 def converted(call: Call, spelling: LayoutAttributes, layouts: Sequence[str]) -> Call | None:
-    """The call with its attributes saying these layouts; None where that changes nothing, or the
-    tensors do not fall into the blocks."""
+    """The call with these layouts in its attributes; None if nothing changes, or the extents are
+    not divisible by the blocks."""
     before, out = spelling.layouts(call)
     data, *others = layouts
     changes: dict[str, Any] = {}
@@ -183,8 +177,8 @@ def converted(call: Call, spelling: LayoutAttributes, layouts: Sequence[str]) ->
 
 
 def normalized(call: Call, layout: str) -> Call | None:
-    """A `nn.batch_norm` with its channels where a layout has them; None where that changes nothing,
-    or the layout has them in blocks."""
+    """A `nn.batch_norm` over the channel axis of a layout; None if nothing changes, or its channels
+    are blocked."""
     before = normalized_layout(call)
     if before is None:
         return None
@@ -200,10 +194,10 @@ def normalized(call: Call, layout: str) -> Call | None:
 
 
 def _fits(ty: Type | None, source: str | None, target: str | None) -> bool:
-    """Whether a tensor that lies as `source` says falls into the blocks of `target`."""
+    """Whether a tensor in layout `source` is divisible by the blocks of `target`."""
     if source is None or target is None or source == target:
         return True
-    # of other blocks, inference sees whether they fit
+    # type inference checks blocked sources
     return not is_unblocked(source) or (
         isinstance(ty, TensorType) and Form(source, target).fits(ty)
     )
@@ -221,8 +215,7 @@ def _require_letters(call: Call, name: str, source: str, target: str) -> None:
 
 
 def default_kernel_layout(call: Call, data_layout: str) -> str:
-    """The layout of weights that usually goes with a layout of data: windows before channels where
-    the data has them so, and blocks where the data has blocks."""
+    """The usual layout of weights for a data layout: channels last and blocked like the data."""
     known = parse_layout(data_layout)
     assert known is not None and isinstance(call.op, OpDef) and call.op.attrs is not None
     spatial = spatial_axes(known.letters)
@@ -237,7 +230,7 @@ def default_kernel_layout(call: Call, data_layout: str) -> str:
 
 
 def _is_depthwise(call: Call) -> bool:
-    """Whether every input channel is a group of its own."""
+    """Whether every input channel is a separate group."""
     known: Any = call.attrs
     ty, layout = call.args[0].ty, parse_layout(known.data_layout)
     if known.groups == 1 or not isinstance(ty, TensorType) or layout is None:

@@ -21,8 +21,10 @@ would have to be converted back in every call.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from relay import tree
+from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir import expr as ir
 from relay.ir.function_attrs import is_opaque
@@ -40,14 +42,22 @@ from relay.op.building.layout_rules import rule_of
 from relay.op.opdef import OpDef
 from relay.transform.layout.layout_spelling import spelled_layouts
 
-# What a call becomes, written over its own arguments; None leaves it as it is. Arguments that the
-# new call takes as they are, are laid as its attributes say; others are computed from them as
-# they were.
+# Rewrites a call to an expression over its arguments; None leaves it unchanged. Arguments that the
+# new call uses directly are converted to the layouts in its attributes.
 Alter = Callable[[ir.Call], "ir.Expr | None"]
 
 
+def rewrite_of(op: OpDef, attribute: str, *args: Any) -> ir.Expr | None:
+    """The result of a rewriting function that is an attribute of an operator."""
+    found = op.get_attr(attribute)(*args)
+    if found is None or isinstance(found, ir.Expr):
+        return found
+    message = f"{attribute} of `{op.name}` gives an expression or None"
+    raise PassError(Diagnostic(message, expected="relay.Expr", found=repr(found)))
+
+
 def propagate(function: ir.Function, alter: Alter) -> ir.Function:
-    """The function with calls altered, and the layouts of all others following."""
+    """The function with calls altered, and their layouts propagated to other operators."""
     root: ir.Syntax = function
     order = list(tree.postorder(root))
     calls = [e for e in order if isinstance(e, ir.Call) and isinstance(e.op, OpDef)]
@@ -65,7 +75,7 @@ def propagate(function: ir.Function, alter: Alter) -> ir.Function:
 
 @frozen
 class _Held:
-    """What an expression has become, and how its value lies."""
+    """A rewritten expression, and the layout of its value."""
 
     expr: ir.Expr
     form: Forms = None
@@ -96,7 +106,7 @@ class _Propagation:
                     self._captured.add(id(child))
 
     def _function_in(self, node: ir.Syntax) -> Scope:
-        """The function in which the parts of a node are used."""
+        """The function scope in which the children of a node are used."""
         if isinstance(node, ir.Function):
             return self._scopes.opened(node, "body")
         return self._scopes.home(node).function
@@ -113,7 +123,7 @@ class _Propagation:
         return self._as_it_was(self._root)
 
     def _settled(self, node: ir.Expr, held: _Held) -> _Held:
-        """The value as it was where functions use it that do not compute it."""
+        """The value, in its original layout if another function captures it."""
         if held.form is not None and id(node) in self._captured:
             return _Held(self._in_form(held, None))
         return held
@@ -143,13 +153,13 @@ class _Propagation:
     # --- values
 
     def _now(self, e: ir.Expr) -> _Held:
-        """What an expression has become."""
+        """The rewritten expression."""
         if isinstance(e, ir.Var):
             return self._variable(e)
         return _Held(e) if ir.is_atom(e) else self._held[id(e)]
 
     def _variable(self, variable: ir.Var) -> _Held:
-        """The variable, or another one for a value that lies in another layout now."""
+        """The variable, or a new one if its value has another layout now."""
         if variable not in self._variables:
             value = self._bound.get(variable)
             held = None if value is None else self._held.get(id(value))
@@ -174,10 +184,10 @@ class _Propagation:
         return self._rebuilt.get(id(part), part)
 
     def _in_form(self, held: _Held, form: Forms) -> ir.Expr:
-        """The value laid as `form` says."""
+        """The value in the layout `form`."""
         if held.form == form:
             return held.expr
-        # one expression may be several values: a transpose is what it transposes, with other axes
+        # one expression may have several forms: a transpose is its argument with other axes
         key = (id(held.expr), held.form, form)
         if key not in self._laid:
             self._laid[key] = self._relaid(held, form)
@@ -201,7 +211,7 @@ class _Propagation:
         return ir.Tuple(tuple(fields))
 
     def _field(self, whole: ir.Expr, index: int) -> ir.Expr:
-        """A field of a tuple; the tuple stays, for what else computing it does."""
+        """A field of a tuple; the tuple is kept for the effects of its other fields."""
         if isinstance(whole, ir.Tuple) and all(map(ir.is_atom, whole.fields)):
             return whole.fields[index]
         key = (id(whole), index)
@@ -232,7 +242,7 @@ class _Propagation:
         return _Held(self._over_plain_arguments(call, after))
 
     def _laid_out(self, before: ir.Call, after: ir.Expr) -> Rewritten | None:
-        """A call that takes and gives layouts instead of one that took and gave others."""
+        """The altered call over arguments in its layouts, and the layout of the result."""
         if not isinstance(after, ir.Call) or len(after.args) != len(before.args):
             return None
         old, new = spelled_layouts(before), spelled_layouts(after)
@@ -258,7 +268,7 @@ class _Propagation:
         return (call, form) if is_unblocked(out) else (transform_layout(call, new[1], out), None)
 
     def _over_plain_arguments(self, call: ir.Call, after: ir.Expr) -> ir.Expr:
-        """`after`, written over the arguments of `call`, over these as they are now."""
+        """`after`, an expression over the arguments of `call`, over the rewritten arguments."""
         seeds: dict[ir.Syntax, ir.Syntax] = {arg: self._as_it_was(arg) for arg in call.args}
         result = tree.transform(after, lambda _, now: now, seeds)
         assert isinstance(result, ir.Expr)
@@ -284,7 +294,7 @@ class _Propagation:
 
 
 def _over(e: ir.Expr, *parts: ir.Syntax) -> ir.Expr:
-    """`e` with other parts; `e` itself when they are its own."""
+    """`e` with other children; `e` itself if they are unchanged."""
     result = tree.rebuild(e, parts)
     assert isinstance(result, ir.Expr)
     return result

@@ -1,4 +1,4 @@
-"""The layouts that operators name in their attributes:
+"""Layouts in the attributes of operators:
 
 nn.conv2d(%x, %w, data_layout="NHWC", kernel_layout="HWIO")   ->   %x: NHWC, %w: HWIO, result: NHWC
 
@@ -14,7 +14,7 @@ from relay.ir.types import TensorType
 from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.opdef import OpDef
 
-# It names an axis, that of the channels, where others name a layout.
+# It has the axis of the channels instead of a layout.
 NORMALIZATION = "nn.batch_norm"
 
 
@@ -25,7 +25,7 @@ def channels_first_and_last(rank: int) -> tuple[str, str]:
 
 
 def normalized_layout(call: Call) -> str | None:
-    """The layout that the axis of a `nn.batch_norm` stands for; None if it is none of the usual."""
+    """The layout that follows from the axis of a `nn.batch_norm`; None if it is unusual."""
     known: Any = call.attrs
     ty = call.args[0].ty
     if not isinstance(ty, TensorType) or not 2 <= len(ty.shape) <= 5:
@@ -38,7 +38,7 @@ def normalized_layout(call: Call) -> str | None:
 
 
 def spelled_layouts(call: Call) -> tuple[list[str | None], str] | None:
-    """The layouts of the arguments and of the result of a call that names them."""
+    """The layouts of the arguments and the result of a call; None if it names none."""
     if not isinstance(call.op, OpDef):
         return None
     if call.op.name == NORMALIZATION:

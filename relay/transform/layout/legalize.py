@@ -10,10 +10,7 @@ not legalized again.
 
 from __future__ import annotations
 
-from typing import Any
-
 from relay import tree
-from relay.errors import Diagnostic, PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
 from relay.ir.function_attrs import is_opaque
@@ -21,6 +18,7 @@ from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
 from relay.transform.context import PassContext
+from relay.transform.layout.layout_propagation import rewrite_of
 
 
 @frozen
@@ -46,21 +44,10 @@ class Legalize(FunctionPass):
 
     def _legal(self, before: Call, after: Call, op: OpDef) -> Expr:
         name = self.legalize_map_attr_name
-        if (rewrite := op.get_attr(name)) is None:
+        if not op.has_attr(name):
             return after
         types = [*(arg.ty for arg in before.args), before.ty]
-        found: Any = rewrite(after.attrs, after.args, types)
-        if found is None:
-            return after
-        if not isinstance(found, Expr):
-            raise PassError(
-                Diagnostic(
-                    f"{name} of `{op.name}` gives an expression or None",
-                    expected="relay.Expr",
-                    found=repr(found),
-                )
-            )
-        return found
+        return rewrite_of(op, name, after.attrs, after.args, types) or after
 
 
 def _parts_of_opaque(function: Function) -> set[int]:

@@ -173,7 +173,7 @@ def test_an_operator_may_have_its_own_function():
         relay.op.register_op_attr("nn.conv2d", "FTVMConvertOpLayout", convert)
         found = NHWC(before)
         relay.op.register_op_attr("nn.conv2d", "FTVMConvertOpLayout", lambda *_: 1, level=20)
-        with pytest.raises(PassError, match="gives a call or None"):
+        with pytest.raises(PassError, match="gives an expression or None"):
             NHWC(before)
     assert seen == [((1, 4, 8, 8), ["NHWC", "default"])]
     assert 'dst_layout="OHWI"' in str(found)
