@@ -16,6 +16,7 @@ What is not elementwise (sorting, say) is a `Procedure`: loops that fill whole t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from relay import tree
@@ -23,6 +24,7 @@ from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.te import expr as te
 from relay.te.loops import Buffer, Builder, Statement
+from relay.te.reduction import reduce
 from relay.tree import node
 
 
@@ -90,10 +92,9 @@ class Procedure:
 def sources(bodies: Iterable[te.Expr]) -> list[Tensor]:
     """The tensors that expressions read."""
     found: dict[int, Tensor] = {}
-    for body in bodies:
-        for part in tree.postorder(body):
-            if isinstance(part, te.Read) and isinstance(part.source, Tensor):
-                found.setdefault(id(part.source), part.source)
+    for read in chain.from_iterable(map(te.reads, bodies)):
+        if isinstance(read.source, Tensor):
+            found.setdefault(id(read.source), read.source)
     return list(found.values())
 
 
@@ -140,10 +141,7 @@ def from_bodies(
     first = bodies[0]
     if isinstance(first, te.Reduce) and _is_one_reduction(bodies):
         values = _lift_reductions((*axes, *first.axes), first.values, name)
-        bodies = tuple(
-            te.Reduce(value.dtype, first.combiner, first.axes, values, i)
-            for i, value in enumerate(values)
-        )
+        bodies = reduce(first.combiner, values, first.axes)
     else:
         bodies = _lift_reductions(axes, bodies, name)
     op = Computation(axes, bodies)
@@ -187,10 +185,7 @@ def _lift_reductions(
             }
             values = tuple(te.substitute(value, fresh) for value in after.values)
             own = tuple(axis for axis in fresh.values() if isinstance(axis, te.Axis))
-            reduced = tuple(
-                te.Reduce(value.dtype, after.combiner, after.axes, values, i)
-                for i, value in enumerate(values)
-            )
+            reduced = reduce(after.combiner, values, after.axes)
             made[key] = over, from_bodies(own, reduced, f"{name}_{after.combiner}")
         over, tensors = made[key]
         return tensors[after.position][over]

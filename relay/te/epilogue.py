@@ -52,9 +52,8 @@ def _walk(statement: Statement, simplify: Simplifier) -> Steps[Statement]:
         if statement.kind is Kind.UNROLLED and (rolled := _rolled(statement, simplify)) is not None:
             return rolled
         simplify.bind(statement.var, statement.extent)
-    below: list[Statement] = []
-    for part in tree.children(statement):
-        below.append((yield _walk(part, simplify)))
+    parts = tree.children(statement)
+    below: list[Statement] = yield tree.gather(_walk(part, simplify) for part in parts)
     return tree.rebuild(statement, below)
 
 

@@ -16,11 +16,6 @@ from relay.te.intervals import Interval
 from relay.te.simplify import Linear, Simplifier
 
 
-def reads_memory(expr: te.Expr) -> bool:
-    """Whether an expression contains a read."""
-    return any(isinstance(part, te.Read) for part in tree.postorder(expr))
-
-
 @frozen
 class DynamicLimit:
     """The number of first iterations that need no guard, and the negative forms in them."""
@@ -108,7 +103,7 @@ def _guards(loop: loops.For, simplify: Simplifier) -> list[te.Compare]:
         if isinstance(condition, te.Compare)
         and condition.left.dtype == te.INDEX
         and loop.var in te.variables(condition)
-        and not reads_memory(condition)
+        and not te.reads(condition)
     ]
 
 

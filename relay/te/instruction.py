@@ -35,8 +35,7 @@ class Instruction:
 
     @property
     def operands(self) -> list[te.Source]:
-        value = self.reduction.values[0]
-        return [part.source for part in tree.postorder(value) if isinstance(part, te.Read)]
+        return [read.source for read in te.reads(self.reduction.values[0])]
 
     def match(self, reduction: te.Reduce) -> tuple[te.Expr, ...] | None:
         """The operands, if the reduction has the form of the instruction; None if not."""

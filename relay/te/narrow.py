@@ -220,10 +220,6 @@ def expand_cast(operand: te.Expr, source: str, target: str, facts: Facts) -> te.
         return te.cast(operand, target)
     if dtypes.is_float(source):
         return _saturated(operand, target)
-    return _wrapped(operand, target)
-
-
-def _wrapped(operand: te.Expr, target: str) -> te.Expr:
     return low_bits(te.cast(operand, STORAGE.get(target, target)), target)
 
 

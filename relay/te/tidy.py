@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 from relay import tree
-from relay.te.expr import INDEX, Const, Expr, Unary, Var, const, every, substitute, variables
+from relay.te.expr import INDEX, Const, Expr, Unary, Var, const, every, reads, substitute, variables
 from relay.te.guards import (
     DynamicLimit,
     assuming_condition,
@@ -26,7 +26,6 @@ from relay.te.guards import (
     dynamic_limit,
     last_needed,
     needed_guards,
-    reads_memory,
     unguarded,
 )
 from relay.te.intervals import Interval
@@ -63,19 +62,9 @@ def _tidy(statement: Statement, simplify: Simplifier) -> Tidying:
         case For():
             return _for(statement, simplify)
         case Block():
-            steps = []
-            for step in statement.steps:
-                steps.append((yield _tidy(step, simplify)))
-            return _block(steps)
-        case Store():
-            indices = tuple(map(simplify, statement.indices))
-            value = simplify(statement.value)
-            return Store(statement.buffer, indices, value, statement.streaming)
-        case Fail():
+            return _block((yield tree.gather(_tidy(step, simplify) for step in statement.steps)))
+        case Store() | Prefetch() | Fail():
             return map_expressions(statement, simplify)
-        case Prefetch():
-            indices = tuple(map(simplify, statement.indices))
-            return Prefetch(statement.buffer, indices, statement.level)
         case If():
             return _if(statement, simplify)
         case While():
@@ -116,7 +105,7 @@ def _same_condition(first: If, second: If) -> bool:
         and second.otherwise is None
         and first.guard == second.guard
         and first.condition == second.condition
-        and not reads_memory(first.condition)
+        and not reads(first.condition)
     )
 
 
@@ -214,9 +203,8 @@ def _smaller(statement: Statement, simplify: Simplifier) -> Tidying:
         case While():
             return statement  # its operands change between iterations
         case _:
-            below = []
-            for part in tree.children(statement):
-                below.append((yield _smaller(part, simplify)))
+            parts = tree.children(statement)
+            below = yield tree.gather(_smaller(part, simplify) for part in parts)
             return tree.rebuild(statement, below)
 
 
@@ -230,7 +218,7 @@ def _whole(loop: For, extent: Expr, simplify: Simplifier) -> Tidying:
         and body.otherwise is None
         and not loop.kind.is_parallel
         and loop.var not in variables(body.condition)
-        and not reads_memory(body.condition)
+        and not reads(body.condition)
     ):
         return If(body.condition, For(loop.var, extent, body.then, loop.kind), guard=body.guard)
     return For(loop.var, extent, body, loop.kind)
@@ -255,9 +243,8 @@ def _partitioned(loop: For, limit: int, count: int, simplify: Simplifier) -> Tid
         _put(loop.body, {loop.var: rest_var + limit}),
         loop.kind,
     )
-    both = []
-    for part in (first, rest):
-        both.append((yield _tidy(part, simplify.assuming())))  # results hold for one part only
+    # results hold for one part only
+    both = yield tree.gather(_tidy(part, simplify.assuming()) for part in (first, rest))
     return _block(both)
 
 
@@ -319,7 +306,7 @@ def _if(statement: If, simplify: Simplifier) -> Tidying:
         and isinstance(then, If)
         and then.otherwise is None
         # its reads may be in range only where the first condition holds
-        and not reads_memory(then.condition)
+        and not reads(then.condition)
     ):
         both = statement.guard and then.guard
         return If(every(condition, then.condition), then.then, guard=both)

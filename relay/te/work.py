@@ -8,6 +8,7 @@ from operator import and_
 
 from relay import tree
 from relay.te import expr as te
+from relay.te.guards import conjunction
 from relay.te.loops import Allocate, Block, For, If, Let, Statement, Store, While
 from relay.te.simplify import Simplifier
 from relay.tree import Steps
@@ -49,9 +50,8 @@ def work(statement: Statement) -> te.Expr:
 
 
 def _is_size(extent: te.Expr) -> bool:
-    return all(isinstance(var, te.Extent) for var in te.variables(extent)) and not any(
-        isinstance(part, te.Read) for part in tree.postorder(extent)
-    )
+    known = all(isinstance(var, te.Extent) for var in te.variables(extent))
+    return known and not te.reads(extent)
 
 
 def _cost(value: te.Expr) -> int:
@@ -78,14 +78,12 @@ def without_idle_loops(statement: Statement) -> Statement:
                 condition = _busy(part.body)
                 asked: list[te.Expr] = []
                 if condition is not None and _is_size(condition):
-                    asked = [one for one in _conjuncts(condition) if one not in known]
+                    asked = [one for one in conjunction(condition) if one not in known]
                 inside = frozenset((*known, *asked, part.extent > 0))
                 loop = replace(part, body=(yield walk(part.body, inside)))
                 return If(reduce(and_, asked), loop) if asked else loop
             case Block():
-                steps = []
-                for step in part.steps:
-                    steps.append((yield walk(step, known)))
+                steps = yield tree.gather(walk(step, known) for step in part.steps)
                 return replace(part, steps=tuple(steps))
             case Allocate() | Let():
                 return replace(part, body=(yield walk(part.body, known)))
@@ -99,17 +97,6 @@ def without_idle_loops(statement: Statement) -> Statement:
                 return part
 
     return tree.run(walk(statement, frozenset()))
-
-
-def _conjuncts(condition: te.Expr) -> list[te.Expr]:
-    found, waiting = [], [condition]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, te.Binary) and one.op == "and":
-            waiting += (one.right, one.left)
-        else:
-            found.append(one)
-    return found
 
 
 def _busy(statement: Statement) -> te.Expr | None:

@@ -94,7 +94,8 @@ class ModulePass(Pass):
 
 
 class FunctionPass(Pass):
-    """A pass over one function at a time: define `transform_function(function, module, context)`.
+    """A pass over one function at a time: define `transform_function(function, module, context)`,
+    or `rewrite(function)` if it depends on nothing else.
 
     Every function is seen in the module as it was before the pass. Foreign functions are left alone
     (`is_foreign`). Typed functions stay typed: if one loses its type, the module is inferred again.
@@ -103,6 +104,10 @@ class FunctionPass(Pass):
     def transform_function(
         self, function: Function, module: IRModule, context: PassContext
     ) -> Function:
+        return self.rewrite(function)
+
+    def rewrite(self, function: Function) -> Function:
+        """The function after the pass."""
         raise PassError(f"pass `{self.name}` must define transform_function")
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import prod
 
 from relay import dtypes, tree
-from relay.te import access
+from relay.te import access, expr
 from relay.te.expr import INDEX, Binary, Call, Const, Expr, Read, Var, substitute, variables
 from relay.te.schedule import Loop, Schedule, Stage, fuse
 from relay.te.simplify import Simplifier
@@ -54,45 +55,37 @@ def bodies(stage: Stage) -> tuple[Expr, ...]:
     return op.reduction.values if op.reduction is not None else op.bodies
 
 
+def _parts(stage: Stage) -> Iterator[Expr]:
+    return chain.from_iterable(map(tree.postorder, bodies(stage)))
+
+
 def cost(stage: Stage) -> int:
     """The number of elementary operations per point."""
-    seen: set[int] = set()
     total = 0
-    for body in bodies(stage):
-        for part in tree.postorder(body):
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            if isinstance(part, Call):
-                total += _EXPENSIVE
-            elif isinstance(part, Binary | Read) and part.dtype != INDEX:
-                total += 1
+    for part in {id(part): part for part in _parts(stage)}.values():
+        if isinstance(part, Call):
+            total += _EXPENSIVE
+        elif isinstance(part, Binary | Read) and part.dtype != INDEX:
+            total += 1
     return max(total, 1)
 
 
 def is_expensive(stage: Stage) -> bool:
     """Whether recomputing an element costs more than storing it."""
-    for body in bodies(stage):
-        for part in tree.postorder(body):
-            if isinstance(part, Call):
+    for part in _parts(stage):
+        match part:
+            case Call():
                 return True
-            if (
-                isinstance(part, Binary)
-                and part.op in ("div", "floordiv", "mod")
-                and part.dtype != INDEX
-                and not isinstance(part.right, Const)
-            ):
-                return True
+            case Binary(op="div" | "floordiv" | "mod") if part.dtype != INDEX:
+                if not isinstance(part.right, Const):
+                    return True
     return cost(stage) > 16
 
 
 def lanes(stage: Stage, vector_bits: int) -> int:
     """The number of vector lanes, by the widest type of the computation."""
-    widest = 1
-    for body in bodies(stage):
-        for part in tree.postorder(body):
-            if part.dtype != INDEX and part.dtype != "bool":
-                widest = max(widest, _bytes(part.dtype))
+    kinds = {part.dtype for part in _parts(stage)} - {INDEX, "bool"}
+    widest = max(map(_bytes, kinds), default=1)
     if all(tensor.dtype == INDEX for tensor in stage.tensors):
         widest = 8
     return vector_bits // 8 // widest
@@ -113,12 +106,7 @@ def simplifier(stage: Stage) -> Simplifier:
 
 def reads(stage: Stage) -> list[Read]:
     """The reads of a stage, over the variables of its loops."""
-    found: list[Read] = []
-    for body in bodies(stage):
-        for part in tree.postorder(substitute(body, stage.values)):
-            if isinstance(part, Read):
-                found.append(part)
-    return found
+    return [read for one in bodies(stage) for read in expr.reads(substitute(one, stage.values))]
 
 
 def bare_variables(stage: Stage) -> set[Var]:
@@ -131,7 +119,7 @@ def bare_variables(stage: Stage) -> set[Var]:
                 found.add(part)
             elif isinstance(part, Read):
                 for place in part.indices:
-                    if any(isinstance(below, Read) for below in tree.postorder(place)):
+                    if expr.reads(place):
                         found |= variables(place)
     return found
 
@@ -179,8 +167,6 @@ def _collapsed_later(s: Schedule, stage: str, outer: Loop, inner: Loop) -> Sched
 def arithmetic(stage: Stage) -> int:
     """Arithmetic operations per point (flops)."""
     count = 0 if stage.computation.reduction is None else len(bodies(stage))
-    for body in bodies(stage):
-        for part in tree.postorder(body):
-            if isinstance(part, Binary | Call) and part.dtype not in (INDEX, "bool"):
-                count += 1
+    for part in _parts(stage):
+        count += isinstance(part, Binary | Call) and part.dtype not in (INDEX, "bool")
     return count

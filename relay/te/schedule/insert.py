@@ -13,7 +13,6 @@ from relay.te.expr import (
     Axis,
     Expr,
     Read,
-    Reduce,
     Var,
     const,
     every,
@@ -24,6 +23,7 @@ from relay.te.expr import (
     variables,
 )
 from relay.te.loops import MemoryScope
+from relay.te.reduction import reduce
 from relay.te.schedule.loops import is_multiple, tiles
 from relay.te.schedule.merge import transform_bodies, with_bodies
 from relay.te.schedule.placement import expect_nothing_inside
@@ -162,17 +162,10 @@ def rfactor(s: Schedule, stage: str, axis: int, lanes: int, name: str) -> Schedu
         values = [select(inside, value, rest) for value, rest in zip(values, neutral, strict=True)]
     axes = tuple(step if one is old else one for one in reduction.axes)
     own = (*(one for one in fresh.values() if isinstance(one, Axis)), lane)
-    held = tuple(values)
-    partial = from_bodies(
-        own,
-        tuple(Reduce(v.dtype, reduction.combiner, axes, held, i) for i, v in enumerate(held)),
-        name,
-    )
+    partial = from_bodies(own, reduce(reduction.combiner, values, axes), name)
     last = Axis(INDEX, "l", const(lanes, INDEX))
     parts = tuple(Read(one.dtype, one, (*op.axes, last)) for one in partial)
-    bodies = tuple(
-        Reduce(part.dtype, reduction.combiner, (last,), parts, i) for i, part in enumerate(parts)
-    )
+    bodies = reduce(reduction.combiner, parts, last)
     return _insert_before(s, _anew(s, found, Computation(op.axes, bodies)), partial, name)
 
 

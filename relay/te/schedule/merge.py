@@ -10,6 +10,7 @@ from relay.errors import RelayError
 from relay.te.compute import Computation
 from relay.te.expr import Axis, Expr, Read, Reduce, Var, remake, substitute
 from relay.te.loops import MemoryScope
+from relay.te.reduction import reduce
 from relay.te.schedule.placement import expect_nothing_inside
 from relay.te.schedule.stages import Schedule, Stage, make_stage
 
@@ -102,9 +103,7 @@ def transform_bodies(
     if not isinstance(first, Reduce):
         return tuple(tree.transform(body, step) for body in bodies)
     values = tuple(tree.transform(value, step) for value in first.values)
-    return tuple(
-        Reduce(value.dtype, first.combiner, first.axes, values, i) for i, value in enumerate(values)
-    )
+    return reduce(first.combiner, values, first.axes)
 
 
 def with_bodies(stage: Stage, step: Callable[[Expr, Expr], Expr]) -> Stage:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
-from relay import tree
 from relay.errors import RelayError
-from relay.te.expr import INDEX, Axis, Const, Expr, Read, Var, const, substitute, variables
+from relay.te.expr import INDEX, Axis, Const, Expr, Var, const, reads, substitute, variables
 from relay.te.loops import Kind, MemoryScope
 from relay.te.schedule.stages import Loop, Schedule, Stage, one_loop_per_axis
 from relay.te.simplify import Linear, Simplifier
@@ -85,15 +85,10 @@ def _needed(
         simplifier = Simplifier()
         for one in _enclosing_loops(s, reader):
             simplifier.bind(one.var, one.extent)
-        for body in reader.computation.bodies:
-            for part in tree.postorder(body):
-                if isinstance(part, Read) and id(part.source) in made:
-                    boxes.append(
-                        [
-                            _span(simplifier(substitute(i, reader.values)), simplifier, free)
-                            for i in part.indices
-                        ]
-                    )
+        for read in chain.from_iterable(map(reads, reader.computation.bodies)):
+            if id(read.source) in made:
+                indices = [simplifier(substitute(i, reader.values)) for i in read.indices]
+                boxes.append([_span(i, simplifier, free) for i in indices])
     origin: list[Expr] = []
     region: list[Expr] = []
     for position, axis in enumerate(stage.computation.axes):
@@ -143,7 +138,7 @@ def _span(position: Expr, simplifier: Simplifier, free: set[Var]) -> tuple[Expr,
     for atom, coefficient in total.terms.items():
         moving = variables(atom) & free
         if not moving:
-            if any(isinstance(part, Read) for part in tree.postorder(atom)):
+            if reads(atom):
                 return None  # memory may change within the iteration
             fixed[atom] = coefficient
             continue

@@ -9,9 +9,7 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.inlining import Inlining
-from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -21,9 +19,7 @@ class DefuseOps(FunctionPass):
     opt_level = 3
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return tree.transform(function, _inlined)
 
 

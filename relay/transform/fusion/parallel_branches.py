@@ -28,7 +28,6 @@ from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax
-from relay.ir.module import IRModule
 from relay.ir.redirect import redirect
 from relay.ir.scopes import Scope
 from relay.ir.types import TensorType
@@ -38,7 +37,6 @@ from relay.op.tensor.rearrange import concatenate
 from relay.op.tensor.reshape import reshape
 from relay.op.tensor.slicing import strided_slice
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -127,9 +125,7 @@ class CombineParallel(FunctionPass, ABC):
     def joining(self) -> Joining:
         """Which products are combined, and how."""
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return join_branches(function, self.joining(), self.min_num_branches)
 
 

@@ -28,11 +28,9 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
 from relay.ir.function_attrs import is_sealed
-from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.fusion.fusion_cost import elements_of
 from relay.transform.fusion.fusion_dataflow import Dataflow
 from relay.transform.fusion.fusion_kernels import Kernels
@@ -58,9 +56,7 @@ class RecognizeAttention(FunctionPass):
     opt_level = 2
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         body: Syntax = function
         calls = (node for node in tree.postorder(body) if isinstance(node, Call))
         if is_sealed(function) or not any(_name(call) == PRODUCT for call in calls):

@@ -21,14 +21,12 @@ from relay.analysis.value_flow import Flow
 from relay.errors import PassError
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Tuple, TupleGetItem
-from relay.ir.module import IRModule
 from relay.ir.redirect import redirect
 from relay.ir.types import TupleType
 from relay.op.annotation import stop_fusion
 from relay.op.opdef import OpDef
 from relay.op.tensor.rearrange import concatenate
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 JOINS = frozenset({"concatenate", "stack"})
 LEAST = 3  # two tensors and their result
@@ -50,9 +48,7 @@ class SplitArgs(FunctionPass):
                 f"give it {LEAST} or more, or 0 for no limit"
             )
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if self.max_function_args <= 0:
             return function
         root: Syntax = function

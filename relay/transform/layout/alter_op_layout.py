@@ -24,11 +24,9 @@ from typing import Any
 
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.target.target import wanted
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.layout.layout_propagation import Alter, propagate, rewrite_of
 
 ATTRIBUTE = "FTVMAlterOpLayout"
@@ -43,9 +41,7 @@ class AlterOpLayout(FunctionPass):
     required = ("InferType",)
     target: Any = None
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return propagate(function, _alteration(self.target))
 
 

@@ -33,14 +33,12 @@ from typing import Any, NoReturn
 from relay.errors import Diagnostic, PassError, did_you_mean
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
 from relay.ir.types import TensorType, Type
 from relay.op.building.layout_form import Form, changed, is_unblocked
 from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.layouts import parse_layout, spatial_axes
 from relay.op.opdef import OpDef, records
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.layout.layout_propagation import propagate, rewrite_of
 from relay.transform.layout.layout_spelling import (
     NORMALIZATION,
@@ -93,9 +91,7 @@ class ConvertLayout(FunctionPass):
         wanted = {name: _checked(name, given) for name, given in self.desired_layouts.items()}
         object.__setattr__(self, "desired_layouts", MappingProxyType(wanted))
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return propagate(function, _Conversion(self.desired_layouts))
 
 

@@ -14,10 +14,8 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax
 from relay.ir.function_attrs import is_opaque
-from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.layout.layout_propagation import rewrite_of
 
 
@@ -29,9 +27,7 @@ class Legalize(FunctionPass):
     required = ("InferType",)
     legalize_map_attr_name: str = "FTVMLegalize"
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         left_alone = _parts_of_opaque(function)
 
         def visit(before: Syntax, after: Syntax) -> Syntax:

@@ -29,11 +29,9 @@ from relay.analysis.normal_forms import is_kernel
 from relay.analysis.precompute import size_of
 from relay.immutable import frozen
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, Match, Syntax, Var
-from relay.ir.module import IRModule
 from relay.ir.types import TupleType
 from relay.ir.variables import all_vars
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 USED, IN_AND_OUT = "used_memory", "io_used_memory"
 
@@ -44,9 +42,7 @@ class AnnotateUsedMemory(FunctionPass):
 
     required = ("InferType", "ToANormalForm")
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if is_kernel(function):
             return function
         used: dict[int, int] = {}

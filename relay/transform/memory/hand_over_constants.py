@@ -23,10 +23,8 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Function, Syntax, Var
 from relay.ir.function_attrs import PRIMITIVE, is_foreign, is_sealed
-from relay.ir.module import IRModule
 from relay.nd import Weight
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 __all__ = ["HandOverConstants"]
 
@@ -37,9 +35,7 @@ class HandOverConstants(FunctionPass):
 
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return _converted(function)
 
 

@@ -11,9 +11,7 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Constant, Function, Let, Syntax, Var
 from relay.ir.function_attrs import is_sealed
-from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -22,9 +20,7 @@ class LiftConstants(FunctionPass):
 
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if is_sealed(function):
             return function
         rest = function.body

@@ -53,9 +53,7 @@ class ManifestAlloc(FunctionPass):
             module.import_from_std("core.rly")
         return super().transform_module(module, context)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if is_kernel(function):
             return function
 

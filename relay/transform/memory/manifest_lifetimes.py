@@ -34,12 +34,10 @@ from relay.analysis.lifetimes import (
 from relay.analysis.normal_forms import Blocks, is_kernel
 from relay.immutable import frozen
 from relay.ir import expr as ir
-from relay.ir.module import IRModule
 from relay.ir.types import UNIT, FuncType
 from relay.ir.variables import free_vars
 from relay.op.memory import STORAGE, kill
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 # Operators whose result is a tensor in the storage, or over the memory, of their first argument.
 VIEWS = ("memory.alloc_tensor", "vm.reshape_tensor")
@@ -51,9 +49,7 @@ class ManifestLifetimes(FunctionPass):
 
     required = ("InferType", "ToANormalForm")
 
-    def transform_function(
-        self, function: ir.Function, module: IRModule, context: PassContext
-    ) -> ir.Function:
+    def rewrite(self, function: ir.Function) -> ir.Function:
         if is_kernel(function):
             return function
         kills = _Kills()

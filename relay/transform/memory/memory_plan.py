@@ -42,10 +42,8 @@ from relay.analysis.normal_forms import is_kernel
 from relay.arena import ALIGNMENT, assign
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Syntax, Var, const
-from relay.ir.module import IRModule
 from relay.ir.variables import binders
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -54,9 +52,7 @@ class MemoryPlan(FunctionPass):
 
     required = ("InferType", "ManifestLifetimes")
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if is_kernel(function):
             return function
         numbers = _numbers(function)

@@ -14,10 +14,8 @@ from __future__ import annotations
 from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function
-from relay.ir.module import IRModule
 from relay.op.opdef import OpDef, records
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.simplify.peephole import TYPED, rewritten
 from relay.transform.simplify.rule_window import Window
 
@@ -29,9 +27,7 @@ class FastMath(FunctionPass):
     opt_level = 4
     required = TYPED
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         fast = {op.approximates: op for op in records() if op.approximates}
 
         def faster(call: Call, window: Window) -> Expr | None:
