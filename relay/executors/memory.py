@@ -43,10 +43,6 @@ class Buffer:
         assert owner is not None
         self.owner = owner
 
-    def holders(self) -> int:
-        """The reference count of the memory; constant while only this buffer holds it."""
-        return getrefcount(self.owner)
-
 
 class OutputPool:
     """The buffers of one output; thread-safe."""
@@ -57,26 +53,24 @@ class OutputPool:
         self.allocate = allocate
         self.buffers: deque[Buffer] = deque()
         fresh = Buffer(shape, dtype, allocate)
-        self.unheld = fresh.holders()
+        self.unheld = getrefcount(fresh.owner)  # while only a buffer references the memory
         self.kept = KEPT if fresh.owner.nbytes < LARGE else 2
         self.buffers.append(fresh)
 
     def take(self) -> tuple[np.ndarray, int]:
         """(an array nobody else holds, its address)"""
-        buffer = self._unheld_buffer()
-        array = buffer.tensor.view()
-        self.buffers.append(buffer)  # after the view is made, which marks it as held
-        return array, buffer.address
-
-    def _unheld_buffer(self) -> Buffer:
         for _ in range(len(self.buffers)):
             try:
                 buffer = self.buffers.popleft()
             except IndexError:  # other threads have them all
+                continue
+            if getrefcount(buffer.owner) == self.unheld:
                 break
-            if buffer.holders() == self.unheld:
-                return buffer
             if len(self.buffers) < self.kept - 1:
                 self.buffers.append(buffer)
             # else the caller owns it
-        return Buffer(self.shape, self.dtype, self.allocate)
+        else:
+            buffer = Buffer(self.shape, self.dtype, self.allocate)
+        array = buffer.tensor.view()
+        self.buffers.append(buffer)  # after the view is made, which marks it as held
+        return array, buffer.address
