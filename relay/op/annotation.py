@@ -335,14 +335,9 @@ def _simulated_quantize_type(site: Site) -> Type | None:
 
 
 def _simulated_quantize(
-    data: np.ndarray,
-    dom_scale: np.ndarray,
-    clip_min: np.ndarray,
-    clip_max: np.ndarray,
-    kind: int,
-    sign: bool,
-    rounding: str,
+    data: np.ndarray, *parameters: np.ndarray, kind: int, sign: bool, rounding: str
 ) -> Any:
+    dom_scale, clip_min, clip_max = parameters
     if kind == 0:
         return data
     low = clip_min if sign else np.maximum(clip_min, np.float32(0))
@@ -351,19 +346,12 @@ def _simulated_quantize(
 
 
 def _simulated_quantize_compute(
-    data: te.Tensor,
-    dom_scale: te.Tensor,
-    clip_min: te.Tensor,
-    clip_max: te.Tensor,
-    out: te.Spec,
-    kind: int,
-    sign: bool,
-    rounding: str,
+    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, kind: int, sign: bool, rounding: str
 ) -> te.Tensor:
     if kind == 0:
         return copied(data, out)
-    scale, high = dom_scale[()], clip_max[()]
-    low = clip_min[()] if sign else te.maximum(clip_min[()], 0.0)
+    scale, lowest, high = (parameter[()] for parameter in parameters)
+    low = lowest if sign else te.maximum(lowest, 0.0)
 
     def element(*i: te.Expr) -> te.Expr:
         clipped = te.maximum(te.minimum(data[i] / scale, high), low)

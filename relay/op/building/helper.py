@@ -22,7 +22,7 @@ def helper(
     first: Sequence[str] = (),
     without: Sequence[str] = (),
     convert: Mapping[str, Callable[[Any], Any]] = MappingProxyType({}),
-    build: Callable[..., Call] | None = None,
+    build: Callable[..., Any] | None = None,
     **defaults: Any,
 ) -> Callable[..., Call]:
     """The function that builds calls of `op`, which becomes the `helper` of its record.
@@ -36,15 +36,17 @@ def helper(
     assert op.attrs is not None
     values = {**op.attrs.defaults(), **defaults}
     kind = Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [Parameter(renamed.get(name, name), kind) for name, _ in op.arguments]
-    for key in dict.fromkeys((*first, *op.attrs.keys())):
-        if key not in without:
-            own = renamed.get(key, key)
-            parameters.append(Parameter(own, kind, default=values.get(key, REQUIRED)))
-    signature = Signature(parameters)
+    keys = dict.fromkeys((*(name for name, _ in op.arguments), *first, *op.attrs.keys()))
+    signature = Signature(
+        [
+            Parameter(renamed.get(key, key), kind, default=values.get(key, REQUIRED))
+            for key in keys
+            if key not in without
+        ]
+    )
     back = {new: name for name, new in renamed.items()}
 
-    def function(*args: Any, **keywords: Any) -> Call:
+    def function(*args: Any, **keywords: Any) -> Any:
         bound = signature.bind(*args, **keywords)
         bound.apply_defaults()
         given = {back.get(name, name): value for name, value in bound.arguments.items()}

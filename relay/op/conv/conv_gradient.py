@@ -13,9 +13,10 @@ from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.contraction import product
+from relay.op.building.helper import helper
 from relay.op.building.scalars import wide
 from relay.op.building.views import Digits, LayoutIndex, fill, padded, view
-from relay.op.building.window import Sizes, pad_pairs, window_counts
+from relay.op.building.window import pad_pairs, window_counts
 from relay.op.conv.conv import Conv2DAttrs, columns, data_shape, require_groups, require_steps
 from relay.op.conv.conv_compute import joined, with_groups
 from relay.op.facts import Precision
@@ -105,37 +106,6 @@ def _backward_weight_compute(
     return joined(fill(shape, stage, element, "gradient"), stage, out, layout, "O", outputs)
 
 
-def conv2d_backward_weight(
-    grad: Expr,
-    data: Expr,
-    strides: Sizes = (1, 1),
-    padding: Sizes = (0, 0),
-    dilation: Sizes = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: Sizes | None = None,
-    grad_layout: str = "NCHW",
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_dtype: str = "",
-) -> Call:
-    """The gradient of `conv2d` with respect to its weight."""
-    return CONV2D_BACKWARD_WEIGHT(
-        grad,
-        data,
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
-        data_layout=data_layout,
-        kernel_layout=kernel_layout,
-        out_layout="" if grad_layout == data_layout else grad_layout,
-        out_dtype=out_dtype,
-    )
-
-
 CONV2D_BACKWARD_WEIGHT = define(
     "nn.conv2d_backward_weight",
     doc="The gradient of `nn.conv2d` with respect to its weight. The attributes are those of the "
@@ -147,7 +117,6 @@ CONV2D_BACKWARD_WEIGHT = define(
     compute=with_attrs(Conv2DAttrs, _backward_weight_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
-    helper=conv2d_backward_weight,
     samples=[
         sample((2, 4, 5, 6), (2, 3, 7, 8), kernel_size=3),
         sample(
@@ -171,4 +140,21 @@ CONV2D_BACKWARD_WEIGHT = define(
         sample((1, 3, 3, 2), (1, 2, 4, 4), kernel_size=2, out_layout="NHWC", dtype="bfloat16"),
         sample((1, 2, 3, 3), (1, 2, 4, 4), kernel_size=2, dtype="int8", out_dtype="int32"),
     ],
+)
+
+
+def _backward_weight_call(*args: Expr, out_layout: str, data_layout: str, **known: Any) -> Call:
+    own = "" if out_layout == data_layout else out_layout
+    return CONV2D_BACKWARD_WEIGHT(*args, out_layout=own, data_layout=data_layout, **known)
+
+
+conv2d_backward_weight = helper(
+    CONV2D_BACKWARD_WEIGHT,
+    "The gradient of `conv2d` with respect to its weight.",
+    renamed={"out_layout": "grad_layout"},
+    first=(*Conv2DAttrs.keys()[:6], "out_layout"),
+    build=_backward_weight_call,
+    padding=(0, 0),
+    out_layout="NCHW",
+    out_dtype="",
 )

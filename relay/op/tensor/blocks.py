@@ -12,10 +12,10 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import layouts
 from relay.op.building.elements import place, position
+from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.numerics import convert
 from relay.op.building.views import LayoutIndex, fill, view
@@ -177,16 +177,6 @@ def _batch_to_space_compute(
     return te.compute(out.shape, element)
 
 
-def space_to_batch_nd(
-    data: Expr,
-    block_shape: Sequence[int],
-    paddings: Sequence[Sequence[int]],
-    pad_value: float = 0,
-) -> Call:
-    """Move blocks of space into the batch."""
-    return SPACE_TO_BATCH_ND(data, block_shape, paddings, pad_value)
-
-
 SPACE_TO_BATCH_ND = define(
     "nn.space_to_batch_nd",
     doc="data, padded, is divided into blocks along the axes after the first; the elements at the "
@@ -198,13 +188,16 @@ SPACE_TO_BATCH_ND = define(
     compute=_space_to_batch_compute,
     fusion=FusionKind.INJECTIVE,
     precision=Precision.FOLLOW,
-    helper=space_to_batch_nd,
     samples=[
         sample((2, 4, 6, 3), block_shape=(2, 3), paddings=((0, 0), (0, 0))),
         sample((1, 3, 5), block_shape=(2, 2), paddings=((1, 0), (0, 1)), pad_value=1.5),
         sample((2, 5, 2), block_shape=(3,), paddings=((2, 2),), pad_value=-3.0, dtype="int8"),
         sample((2, 3), block_shape=(), paddings=()),
     ],
+)
+
+space_to_batch_nd = helper(
+    SPACE_TO_BATCH_ND, "Move blocks of space into the batch.", block_shape=REQUIRED, pad_value=0
 )
 
 batch_to_space_nd = define(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +14,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import with_attrs
-from relay.op.building.helper import unpacked
+from relay.op.building.helper import helper, unpacked
 from relay.op.building.numerics import widened
 from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, INTEGER, Site
@@ -39,6 +41,9 @@ def _require_place(site: Site, name: str, width: Dim, count: int = 1) -> None:
 
 def _scalar(value: Expr | float, dtype: str) -> Expr:
     return const(value, dtype) if isinstance(value, int | float) else as_expr(value)
+
+
+_as_int32, _as_float32 = partial(_scalar, dtype="int32"), partial(_scalar, dtype="float32")
 
 
 # --- valid boxes -----------------------------------------------------------------------------
@@ -196,39 +201,6 @@ def _non_max_suppression(
     return (found, counts) if known.return_indices else rows
 
 
-def non_max_suppression(
-    data: Expr,
-    valid_count: Expr,
-    indices: Expr,
-    max_output_size: Expr | int = -1,
-    iou_threshold: Expr | float = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
-    invalid_to_bottom: bool = False,
-) -> TupleWrapper | Call:
-    """Non-maximum suppression per class: the indices of the kept boxes and their number, or their
-    rows."""
-    call = NON_MAX_SUPPRESSION(
-        data,
-        valid_count,
-        indices,
-        _scalar(max_output_size, "int32"),
-        _scalar(iou_threshold, "float32"),
-        force_suppress,
-        top_k,
-        coord_start,
-        score_index,
-        id_index,
-        return_indices,
-        invalid_to_bottom,
-    )
-    return TupleWrapper(call, 2) if return_indices else call
-
-
 def _limits(count: int, *thresholds: float, dtype: str = "int32") -> list[np.ndarray]:
     """The scalar arguments of samples: the most boxes, and thresholds in float32."""
     return [np.array(count, dtype), *(np.array(value, "float32") for value in thresholds)]
@@ -266,7 +238,6 @@ NON_MAX_SUPPRESSION = define(
     relation=_non_max_suppression_type,
     reference=with_attrs(NonMaximumSuppressionAttrs, _non_max_suppression),
     compute=nms_loops.suppression,
-    helper=non_max_suppression,
     samples=[
         sample(_BATCH, _COUNTS, _INDICES, *_limits(-1, 0.2)),
         sample(
@@ -295,6 +266,22 @@ NON_MAX_SUPPRESSION = define(
             invalid_to_bottom=True,
         ),
     ],
+)
+
+
+def _suppressed(*args: Any, return_indices: bool, **known: Any) -> Call | TupleWrapper:
+    call = NON_MAX_SUPPRESSION(*args, return_indices=return_indices, **known)
+    return TupleWrapper(call, 2) if return_indices else call
+
+
+non_max_suppression: Callable[..., Any] = helper(
+    NON_MAX_SUPPRESSION,
+    "Non-maximum suppression per class: the indices of the kept boxes and their number, or their "
+    "rows.",
+    convert={"max_output_size": _as_int32, "iou_threshold": _as_float32},
+    build=_suppressed,
+    max_output_size=-1,
+    iou_threshold=0.5,
 )
 
 # --- suppression per class --------------------------------------------------------------------
@@ -366,26 +353,6 @@ def _all_class(
     return chosen, values, np.array([len(pairs) for pairs in kept], np.int64)
 
 
-def all_class_non_max_suppression(
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: Expr | int = -1,
-    iou_threshold: Expr | float = -1.0,
-    score_threshold: Expr | float = -1.0,
-    output_format: str = "onnx",
-) -> TupleWrapper:
-    """Non-maximum suppression per class, in the output format of ONNX or TensorFlow."""
-    call = ALL_CLASS_NON_MAX_SUPPRESSION(
-        boxes,
-        scores,
-        _scalar(max_output_boxes_per_class, "int32"),
-        _scalar(iou_threshold, "float32"),
-        _scalar(score_threshold, "float32"),
-        output_format,
-    )
-    return TupleWrapper(call, 2 if output_format == "onnx" else 3)
-
-
 ALL_CLASS_NON_MAX_SUPPRESSION = define(
     "vision.all_class_non_max_suppression",
     doc="Non-maximum suppression of the boxes with a score above the threshold, in each class of "
@@ -403,7 +370,6 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
     relation=_all_class_type,
     reference=_all_class,
     compute=nms_loops.all_classes,
-    helper=all_class_non_max_suppression,
     samples=[
         sample((2, 6, 4), (2, 3, 6), *_limits(-1, 0.1, 0)),
         sample(
@@ -416,6 +382,26 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
         sample((1, 4, 4), (1, 2, 4), *_limits(-1, -1, -9), dtype="float16"),
         sample((1, 3, 4), (1, 1, 3), *_limits(0, 0.5, 0), output_format="tensorflow"),
     ],
+)
+
+
+def _in_format(*args: Any, output_format: str) -> TupleWrapper:
+    call = ALL_CLASS_NON_MAX_SUPPRESSION(*args, output_format)
+    return TupleWrapper(call, 2 if output_format == "onnx" else 3)
+
+
+all_class_non_max_suppression: Callable[..., Any] = helper(
+    ALL_CLASS_NON_MAX_SUPPRESSION,
+    "Non-maximum suppression per class, in the output format of ONNX or TensorFlow.",
+    convert={
+        "max_output_boxes_per_class": _as_int32,
+        "iou_threshold": _as_float32,
+        "score_threshold": _as_float32,
+    },
+    build=_in_format,
+    max_output_boxes_per_class=-1,
+    iou_threshold=-1.0,
+    score_threshold=-1.0,
 )
 
 
