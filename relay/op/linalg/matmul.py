@@ -16,6 +16,7 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.contraction import Factors, contraction
 from relay.op.building.elements import stretched_index
+from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.views import Digits, along, running, view
@@ -309,14 +310,7 @@ def matmul(
     """tensor_a times tensor_b; with only the second transposed this is `dense`."""
     if transpose_b and not transpose_a:
         return dense(tensor_a, tensor_b, units=units, out_dtype=out_dtype)
-    return MATMUL(
-        tensor_a,
-        tensor_b,
-        units=units,
-        out_dtype=out_dtype,
-        transpose_a=transpose_a,
-        transpose_b=transpose_b,
-    )
+    return MATMUL(tensor_a, tensor_b, units, out_dtype, transpose_a, transpose_b)
 
 
 def _factor_gradients(site: Backward, product: Callable[..., Expr]) -> Sequence[Expr]:
@@ -389,17 +383,6 @@ def _batch_matmul_type(site: Site) -> Type | None:
     return TensorType((joined, rows, columns), product_dtype(site, left, right))
 
 
-def batch_matmul(
-    tensor_a: Expr,
-    tensor_b: Expr,
-    out_dtype: str = "",
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-) -> Call:
-    """Batched matrix products; the second matrices are transposed by default."""
-    return BATCH_MATMUL(tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
-
-
 BATCH_MATMUL = define(
     "nn.batch_matmul",
     doc="Batched matrix products; a batch of one is broadcast.",
@@ -412,11 +395,16 @@ BATCH_MATMUL = define(
     traits=Trait.BILINEAR,
     gradient=lambda site: _factor_gradients(site, batch_matmul),
     precision=Precision.ALWAYS,
-    helper=batch_matmul,
     samples=[
         sample((5, 2, 3), (5, 3, 4)),
         sample((5, 2, 3), (1, 4, 3), transpose_b=True, dtype="float64"),
         sample((1, 3, 2), (5, 3, 4), transpose_a=True, dtype="bfloat16"),
         sample((5, 2, 3), (5, 3, 4), dtype="int8", low=-99, high=99, out_dtype="int32"),
     ],
+)
+batch_matmul: Callable[..., Call] = helper(
+    BATCH_MATMUL,
+    "Batched matrix products; the second matrices are transposed by default.",
+    out_dtype="",
+    transpose_b=True,
 )
