@@ -15,19 +15,15 @@ from relay.check.infer import with_known_types
 from relay.errors import SourceName, Span
 from relay.immutable import frozen
 from relay.ir.expr import Constructor, Expr, Function, Op, Syntax
-from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
 class CapturePostDfsIndexInSpans(FunctionPass):
     """Replaces all spans by `index:<number>:<number of the dominator>`."""
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         nodes: list[Syntax] = list(tree.postorder(function))
         expressions = (node for node in nodes if isinstance(node, Expr))
         numbers = {id(node): number for number, node in enumerate(expressions)}

@@ -16,13 +16,11 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Syntax, Tuple, TupleGetItem, const
 from relay.ir.function_attrs import is_opaque
-from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.op import add, equal, where, zeros_like
 from relay.op.opdef import OpDef, Selection
 from relay.op.tensor.index_checks import check_indices
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -32,9 +30,7 @@ class CheckIndices(FunctionPass):
     opt_level = 0
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if is_opaque(function):
             return function
         kept = {n: n for n in tree.postorder(function) if is_opaque(n)}

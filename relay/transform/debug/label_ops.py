@@ -18,10 +18,8 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Op, Syntax, Var
 from relay.ir.function_attrs import is_foreign
-from relay.ir.module import IRModule
 from relay.ir.variables import bound_vars
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 LABELS = ("name", "hash")
 MOST = 80  # characters of a name
@@ -33,9 +31,7 @@ class LabelOps(FunctionPass):
 
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         sealed: dict[Syntax, Syntax] = {}
         for node in tree.postorder(function):
             if isinstance(node, Function) and is_foreign(node):

@@ -15,9 +15,7 @@ from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
 from relay.ir.function_attrs import is_foreign, is_sealed
 from relay.ir.inlining import Inlining
-from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.external.merge_composite import COMPOSITE, PARTITIONED
 
 
@@ -28,9 +26,7 @@ class InlineComposites(FunctionPass):
     required = ("InferType",)
     target: str = ""
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return without_composites(function, self.target)
 
 

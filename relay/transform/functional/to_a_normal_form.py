@@ -46,10 +46,8 @@ from relay.analysis import normal_forms
 from relay.analysis.demand import Demand
 from relay.immutable import frozen
 from relay.ir import expr as ir
-from relay.ir.module import IRModule
 from relay.ir.scopes import Scope
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.tree import Steps
 
 __all__ = ["ToANormalForm", "ToANormalFormExpr"]
@@ -67,9 +65,7 @@ class ToANormalForm(FunctionPass):
     opt_level = 1
     required = ("InferType",)
 
-    def transform_function(
-        self, function: ir.Function, module: IRModule, context: PassContext
-    ) -> ir.Function:
+    def rewrite(self, function: ir.Function) -> ir.Function:
         return ToANormalFormExpr(function)
 
 

@@ -25,11 +25,9 @@ from relay.analysis.normal_forms import Blocks
 from relay.check.wellformed import Reach
 from relay.immutable import frozen
 from relay.ir.expr import Expr, Function, Let, Syntax, Var
-from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.variables import free_vars
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 from relay.transform.functional.to_a_normal_form import ToANormalFormExpr
 
 # The node that opens a scope, and the field that is inside.
@@ -44,9 +42,7 @@ class ToBasicBlockNormalForm(FunctionPass):
     opt_level = 1
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         crossing = {id(e) for e in Blocks(function).crossing(function)}
         if not crossing:
             return function

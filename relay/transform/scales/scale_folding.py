@@ -13,9 +13,7 @@ from relay.analysis.purity import manages_memory
 from relay.analysis.value_flow import Flow
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, Syntax
-from relay.ir.module import IRModule
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 class Folding(ABC):
@@ -46,9 +44,7 @@ class FoldScales(FunctionPass):
     required = ("InferType",)
     folding: ClassVar[type[Folding]]
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if manages_memory(function):
             return function
         found = self.folding(Flow(function))

@@ -20,14 +20,12 @@ from relay import dtypes, tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Expr, Function, Let, Syntax, Var, is_atom
 from relay.ir.function_attrs import is_opaque
-from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.ir.types import TensorType
 from relay.ir.variables import binders
 from relay.op.opdef import FusionKind, OpDef
 from relay.op.tensor.convert import cast
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -37,9 +35,7 @@ class CanonicalizeCast(FunctionPass):
     opt_level = 3
     required = ("InferType",)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if is_opaque(function):
             return function
         shared = _shared_casts(function)

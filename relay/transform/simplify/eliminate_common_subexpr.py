@@ -27,12 +27,10 @@ from relay.check.redirect_typed import redirect_typed
 from relay.immutable import frozen
 from relay.ir.compare import data_key
 from relay.ir.expr import Call, Constant, Expr, Function, Let, Syntax, Tuple, TupleGetItem, Var
-from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 from relay.nd import Weight
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 # Constants are compared by this many of their elements before they are compared by all.
 SAMPLED = 16
@@ -46,9 +44,7 @@ class EliminateCommonSubexpr(FunctionPass):
     required = ("InferType",)
     fskip: Callable[[Expr], bool] | None = None
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         if manages_memory(function):
             return function
         while (numbering := _Numbering(function, self.fskip)).repeats:

@@ -32,12 +32,10 @@ from relay.errors import PassError, RelayError
 from relay.immutable import frozen
 from relay.ir import expr as ir
 from relay.ir.function_attrs import is_opaque
-from relay.ir.module import IRModule
 from relay.ir.types import TupleType, Type
 from relay.op.facts import Trait
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass, Pass
-from relay.transform.context import PassContext
 from relay.transform.simplify.rule_window import Window
 from relay.tree import Steps
 
@@ -63,9 +61,7 @@ class RulePass(FunctionPass):
     required = TYPED
     rules: ClassVar[Sequence[Rules]]
 
-    def transform_function(
-        self, function: ir.Function, module: IRModule, context: PassContext
-    ) -> ir.Function:
+    def rewrite(self, function: ir.Function) -> ir.Function:
         return rewritten(function, *self.rules)
 
 

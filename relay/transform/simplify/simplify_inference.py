@@ -35,7 +35,6 @@ from relay import dtypes, tree
 from relay.analysis.purity import Purity
 from relay.immutable import frozen
 from relay.ir import expr as ir
-from relay.ir.module import IRModule
 from relay.ir.types import TensorType
 from relay.op.building.numerics import computing_dtype
 from relay.op.opdef import OpDef
@@ -46,7 +45,6 @@ from relay.op.tensor.reshape import reshape
 from relay.op.tensor.shape import expand_dims
 from relay.op.tensor.unary import negative, ones_like, sqrt
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 # --- the arithmetic ----------------------------------------------------------------------------
 
@@ -168,9 +166,7 @@ class SimplifyInference(FunctionPass):
     required = ("InferType",)
     all_norms: bool = False
 
-    def transform_function(
-        self, function: ir.Function, module: IRModule, context: PassContext
-    ) -> ir.Function:
+    def rewrite(self, function: ir.Function) -> ir.Function:
         unpackings = {**OF_TRAINING, **NORMS} if self.all_norms else OF_TRAINING
         return tree.transform(function, _Unpacking(function, unpackings).visit)
 

@@ -21,11 +21,9 @@ from relay.analysis.block_sparse import checked_blocksize
 from relay.analysis.sparse_conv2d import checked_form, has_sparse_form, sparse_weight
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Function, Syntax
-from relay.ir.module import IRModule
 from relay.nd import NDArray, Weight
 from relay.op.sparse.sparse_conv import sparse_conv2d
 from relay.transform.base import FunctionPass
-from relay.transform.context import PassContext
 
 
 @frozen
@@ -44,9 +42,7 @@ class Conv2dToSparse2(FunctionPass):
         checked_form(self.layout, self.kernel_size)
         checked_blocksize(self.blocksize)
 
-    def transform_function(
-        self, function: Function, module: IRModule, context: PassContext
-    ) -> Function:
+    def rewrite(self, function: Function) -> Function:
         return tree.transform(function, self._sparse)
 
     def _sparse(self, before: Syntax, after: Syntax) -> Syntax:
