@@ -14,17 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Final,
-    Literal,
-    NewType,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Final, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from relay import dtypes
 from relay.errors import RelayError, did_you_mean
@@ -32,8 +22,6 @@ from relay.ir.attrs import Attrs, DictAttrs, freeze
 from relay.ir.expr import Constant
 
 DType = NewType("DType", str)  # the name of an element type
-
-R = TypeVar("R")
 
 MISMATCH: Final = object()
 
@@ -57,12 +45,12 @@ def make(owner: str, cls: Any, given: Mapping[str, Any]) -> Attrs:
     return made
 
 
-def with_attrs(cls: type[Attrs], function: Callable[..., R]) -> Callable[..., R]:
+def with_attrs(cls: type[Attrs], function: Callable[..., Any]) -> Callable[..., Any]:
     """`function(*args, known=cls(…))` called with attributes by name, as functions of records are;
     `out` is passed on."""
 
     @wraps(function)
-    def call(*args: Any, **given: Any) -> R:
+    def call(*args: Any, **given: Any) -> Any:
         rest = {"out": given.pop("out")} if "out" in given else {}
         return function(*args, **rest, known=cls(**given))
 

@@ -13,16 +13,9 @@ from relay.ir.attrs import attrs
 from relay.ir.expr import Call
 from relay.ir.types import TensorType
 from relay.op.attributes import with_attrs
-from relay.op.building import window
+from relay.op.building import layouts, window
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import POOL
-from relay.op.building.layouts import (
-    blocked,
-    blocked_shape,
-    require_layout,
-    unblocked,
-    unblocked_shape,
-)
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.facts import Facts, Precision, Trait
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
@@ -74,17 +67,19 @@ def pool_type(site: Site) -> TensorType | None:
 def pooled_type(site: Site, index: int) -> TensorType | None:
     """The type of a pool of argument `index`; None while it is unknown."""
     known, letters = site.attrs, "NC" + site.attrs.spatial
-    layout = require_layout(site, "layout", known.layout, letters)
-    out_layout = require_layout(site, "out_layout", known.out_layout or known.layout, letters)
+    layout = layouts.require_layout(site, "layout", known.layout, letters)
+    out_layout = layouts.require_layout(
+        site, "out_layout", known.out_layout or known.layout, letters
+    )
     for name in ("pool_size", "strides", "dilation"):
         window.require_sizes(site, name, 1)
     window.require_padding(site, site.attrs.padding, site.attrs.axes)
-    shape, data = unblocked_shape(site, index, layout, letters), site.tensor(index)
+    shape, data = layouts.unblocked_shape(site, index, layout, letters), site.tensor(index)
     if shape is None or data is None:
         return None
     batch, channels, *extents = shape
     positions = window.window_counts(site, extents, known.pool_size, known.ceil_mode)
-    result = blocked_shape(site, (batch, channels, *positions), letters, out_layout)
+    result = layouts.blocked_shape(site, (batch, channels, *positions), letters, out_layout)
     return TensorType(result, data.dtype)
 
 
@@ -94,8 +89,8 @@ def pooled_type(site: Site, index: int) -> TensorType | None:
 def on_unblocked(data: np.ndarray, known: Any, pool: Callable[[np.ndarray], Any]) -> Any:
     """The result of `pool` on data in the layout (n, c, x…)."""
     letters = "NC" + known.spatial
-    result = pool(unblocked(data, known.layout, letters))
-    return blocked(result, letters, known.out_layout or known.layout)
+    result = pool(layouts.unblocked(data, known.layout, letters))
+    return layouts.blocked(result, letters, known.out_layout or known.layout)
 
 
 def pool_windows(data: np.ndarray, fill: float, known: window.PoolAttrs) -> np.ndarray:

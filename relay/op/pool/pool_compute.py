@@ -14,20 +14,10 @@ from typing import Any
 
 from relay import dtypes, te
 from relay.immutable import frozen
-from relay.op.building import elements
+from relay.op.building import elements, views
 from relay.op.building.contraction import converted
 from relay.op.building.layouts import Layout, read_layout
 from relay.op.building.scalars import divide, wide
-from relay.op.building.views import (
-    LayoutIndex,
-    View,
-    along,
-    extent_in,
-    fill,
-    laid_out,
-    place_in,
-    view,
-)
 from relay.op.building.window import AvgPoolAttrs, PoolAttrs, pad_pairs
 
 # --- sliding windows ----------------------------------------------------------------------------
@@ -80,20 +70,20 @@ def _is_true(condition: te.Expr) -> bool:
 
 
 def window_elements(
-    data: View, axes: Mapping[str, Slide], out: te.Spec, target: Layout, value: te.Scalar
-) -> tuple[Callable[[LayoutIndex], te.Expr], tuple[te.Axis, ...]]:
+    data: views.View, axes: Mapping[str, Slide], out: te.Spec, target: Layout, value: te.Scalar
+) -> tuple[Callable[[views.LayoutIndex], te.Expr], tuple[te.Axis, ...]]:
     """The elements of the window of a place, and the reduction axes over it; padding is `value`."""
     extents = {}
     for letter, slide in axes.items():
         extents[letter] = data.extent(letter) + (slide.before + slide.after)
         if slide.ceil_mode:
-            end = slide.reach(extent_in(target, out.shape, letter)) + slide.before
+            end = slide.reach(views.extent_in(target, out.shape, letter)) + slide.before
             extents[letter] = te.maximum(extents[letter], end)
     starts = {letter: slide.before for letter, slide in axes.items()}
-    images = laid_out(data, extents, starts, value=value)
+    images = views.laid_out(data, extents, starts, value=value)
     taps = _taps(axes)
 
-    def element(place: LayoutIndex) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         inside = {
             letter: place[letter].whole * slide.stride + taps[letter] * slide.step
             for letter, slide in axes.items()
@@ -107,29 +97,29 @@ def max_pool(data: te.Tensor, out: te.Spec, known: PoolAttrs) -> te.Tensor:
     """The maximum of each window."""
     axes, target = slides(known), read_layout(known.out_layout or known.layout)
     lowest = te.lowest(data.dtype)
-    element, taps = window_elements(view(data, known.layout), axes, out, target, lowest)
-    return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
+    element, taps = window_elements(views.view(data, known.layout), axes, out, target, lowest)
+    return views.fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
 
 
 def avg_pool(data: te.Tensor, out: te.Spec, known: AvgPoolAttrs) -> te.Tensor:
     """The mean of each window."""
-    axes, images = slides(known), view(data, known.layout)
+    axes, images = slides(known), views.view(data, known.layout)
     target = read_layout(known.out_layout or known.layout)
     element, taps = window_elements(images, axes, out, target, 0)
     dtype = sum_dtype(data.dtype, prod(slide.size for slide in axes.values()))
 
-    def mean(place: LayoutIndex) -> te.Expr:
+    def mean(place: views.LayoutIndex) -> te.Expr:
         total = te.sum(te.cast(element(place), dtype), taps)
         count = counted(images, axes, place, out.shape, target, known.count_include_pad)
         return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
 
-    return fill(out.shape, target, mean, "mean")
+    return views.fill(out.shape, target, mean, "mean")
 
 
 def counted(
-    data: View,
+    data: views.View,
     axes: Mapping[str, Slide],
-    place: LayoutIndex,
+    place: views.LayoutIndex,
     shape: Sequence[te.Expr],
     target: Layout,
     count_include_pad: bool,
@@ -137,7 +127,7 @@ def counted(
     """The number of elements that count in the window of a place; at least 1."""
     total: te.Expr = te.index(1)
     for letter, slide in axes.items():
-        extent, positions = data.extent(letter), extent_in(target, shape, letter)
+        extent, positions = data.extent(letter), views.extent_in(target, shape, letter)
         if count_include_pad:
             extent = extent + (slide.before + slide.after)
             slide = replace(slide, before=0, after=0)
@@ -194,17 +184,19 @@ class Segments:
 
 def _segments(
     data: te.Tensor, out: te.Spec, known: Any, value: te.Scalar
-) -> tuple[Callable[[LayoutIndex], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout]:
+) -> tuple[
+    Callable[[views.LayoutIndex], te.Expr], dict[str, Segments], tuple[te.Axis, ...], Layout
+]:
     """The elements of the window of a place, padded by `value`; the segments of each axis, the
     reduction axes, and the layout of the result."""
-    images, target = view(data, known.layout), read_layout(known.out_layout or known.layout)
+    images, target = views.view(data, known.layout), read_layout(known.out_layout or known.layout)
     cuts = {
-        letter: Segments(images.extent(letter), extent_in(target, out.shape, letter))
+        letter: Segments(images.extent(letter), views.extent_in(target, out.shape, letter))
         for letter in known.spatial
     }
     taps = {letter: te.axis(cut.longest, f"k{letter.lower()}") for letter, cut in cuts.items()}
 
-    def element(place: LayoutIndex) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         inside = [
             taps[letter] < cut.length(place[letter].whole)
             for letter, cut in cuts.items()
@@ -222,7 +214,7 @@ def adaptive_max_pool(data: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
     """The maximum of each window."""
     lowest = te.lowest(data.dtype)
     element, _cuts, taps, target = _segments(data, out, known, lowest)
-    return fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
+    return views.fill(out.shape, target, lambda place: te.max(element(place), taps), "pool")
 
 
 def adaptive_avg_pool(data: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
@@ -231,12 +223,12 @@ def adaptive_avg_pool(data: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
     most = elements.size([cut.longest for cut in cuts.values()])
     dtype = sum_dtype(data.dtype, int(most.value) if isinstance(most, te.Const) else None)
 
-    def mean(place: LayoutIndex) -> te.Expr:
+    def mean(place: views.LayoutIndex) -> te.Expr:
         total = te.sum(te.cast(element(place), dtype), taps)
         count = elements.size([cut.length(place[letter].whole) for letter, cut in cuts.items()])
         return te.cast(divide(total, te.cast(count, dtype)), out.dtype)
 
-    return fill(out.shape, target, mean, "mean")
+    return views.fill(out.shape, target, mean, "mean")
 
 
 # --- positions of maxima ----------------------------------------------------------------------
@@ -244,7 +236,7 @@ def adaptive_avg_pool(data: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
 
 def max_pool_positions(data: te.Tensor, out: te.Spec, known: PoolAttrs) -> te.Tensor:
     """The position of the first maximum of each window in its channel."""
-    axes, images = slides(known), view(data, known.layout)
+    axes, images = slides(known), views.view(data, known.layout)
     target = read_layout(known.out_layout or known.layout)
     extents = [images.extent(letter) for letter in axes]
     first = _first_maximum(
@@ -263,7 +255,7 @@ def max_pool_positions(data: te.Tensor, out: te.Spec, known: PoolAttrs) -> te.Te
 
 
 def _first_maximum(
-    images: View,
+    images: views.View,
     axes: Mapping[str, Slide],
     taps: Mapping[str, te.Axis],
     shape: Sequence[te.Expr],
@@ -274,7 +266,7 @@ def _first_maximum(
     data."""
 
     def greatest(*i: te.Expr) -> tuple[te.Expr, ...]:
-        place = place_in(target, i, shape)
+        place = views.place_in(target, i, shape)
         inside, where = [], {}
         for letter, slide in axes.items():
             where[letter] = slide.start(place[letter].whole) + taps[letter] * slide.step
@@ -299,14 +291,14 @@ def max_pool_gradient(
     out_grad: te.Tensor, data: te.Tensor, out: te.Spec, known: PoolAttrs
 ) -> te.Tensor:
     """The gradient of a window goes to its first maximum."""
-    axes, images = slides(known), view(data, known.layout)
-    grad = view(out_grad, known.out_layout or known.layout)
+    axes, images = slides(known), views.view(data, known.layout)
+    grad = views.view(out_grad, known.out_layout or known.layout)
     taps = _taps(axes)
     number = _number(taps, axes)
     first = _first_maximum(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
-    numbers = View(first, grad.layout)
+    numbers = views.View(first, grad.layout)
 
-    def share(place: LayoutIndex, tap: te.Expr) -> te.Expr:
+    def share(place: views.LayoutIndex, tap: te.Expr) -> te.Expr:
         return te.select(te.equal(numbers.at(**place), tap), grad.at(**place), 0)
 
     return _shared(share, axes, grad, out, images.layout)
@@ -316,22 +308,22 @@ def avg_pool_gradient(
     out_grad: te.Tensor, data: te.Tensor, out: te.Spec, known: AvgPoolAttrs
 ) -> te.Tensor:
     """The gradient of a window is divided evenly among its elements."""
-    axes, images = slides(known), view(data, known.layout)
-    grad = view(out_grad, known.out_layout or known.layout)
+    axes, images = slides(known), views.view(data, known.layout)
+    grad = views.view(out_grad, known.out_layout or known.layout)
     dtype = wide(out.dtype)
 
-    def part(place: LayoutIndex) -> te.Expr:
+    def part(place: views.LayoutIndex) -> te.Expr:
         count = counted(images, axes, place, out_grad.shape, grad.layout, known.count_include_pad)
         return te.cast(grad.at(**place), dtype) / te.cast(count, dtype)
 
-    parts = View(fill(out_grad.shape, grad.layout, part, "parts"), grad.layout)
+    parts = views.View(views.fill(out_grad.shape, grad.layout, part, "parts"), grad.layout)
     return _shared(lambda place, _: parts.at(**place), axes, grad, out, images.layout)
 
 
 def _shared(
-    share: Callable[[LayoutIndex, te.Expr], te.Expr],
+    share: Callable[[views.LayoutIndex, te.Expr], te.Expr],
     axes: Mapping[str, Slide],
-    grad: View,
+    grad: views.View,
     out: te.Spec,
     layout: Layout,
 ) -> te.Tensor:
@@ -341,7 +333,7 @@ def _shared(
     number = _number(taps, axes)
     dtype = wide(out.dtype)
 
-    def element(place: LayoutIndex) -> te.Expr:
+    def element(place: views.LayoutIndex) -> te.Expr:
         where, holds = dict(place), []
         for letter, slide in axes.items():
             positions = grad.extent(letter)
@@ -349,13 +341,13 @@ def _shared(
             holds += [start >= 0, start < positions * slide.stride]
             if slide.stride > 1:
                 holds.append(te.equal(start % slide.stride, 0))
-            where[letter] = along(start // slide.stride, positions)
+            where[letter] = views.along(start // slide.stride, positions)
         return te.sum(
             te.select(te.every(*holds), te.cast(share(where, number), dtype), 0),
             tuple(taps.values()),
         )
 
-    sums = fill(out.shape, layout, element, "gradient")
+    sums = views.fill(out.shape, layout, element, "gradient")
     return converted(sums, out.dtype)
 
 

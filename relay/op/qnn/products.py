@@ -17,14 +17,7 @@ from relay import dtypes, te
 from relay.ir.dims import Dim
 from relay.ir.types import Type
 from relay.op.opdef import DType
-from relay.op.qnn.parameters import (
-    ACCUMULATORS,
-    FACTORS,
-    affine_vectors,
-    parameter_at,
-    parameters_known,
-    require_dtype,
-)
+from relay.op.qnn import parameters
 from relay.op.site import Site
 
 PARAMETERS: Final = [
@@ -40,15 +33,18 @@ def factors(site: Site) -> Site:
     """The site of the float operator on the two factors; checks the widths of factors and
     accumulators."""
     for index in (0, 1):
-        site.require_elements(index, FACTORS)
-    require_dtype(site, site.attrs.out_dtype, ACCUMULATORS)
+        site.require_elements(index, parameters.FACTORS)
+    parameters.require_dtype(site, site.attrs.out_dtype, parameters.ACCUMULATORS)
     return replace(site, args=site.args[:2])
 
 
 def with_parameters(site: Site, result: Type | None, outputs: Dim | None) -> Type | None:
     """The type of the result, once the scales and zero points are known; those of the weight may be
     per output channel."""
-    known = parameters_known(site, (4,), (2,)), parameters_known(site, (5,), (3,), outputs)
+    known = (
+        parameters.parameters_known(site, (4,), (2,)),
+        parameters.parameters_known(site, (5,), (3,), outputs),
+    )
     return result if all(known) else None
 
 
@@ -69,7 +65,7 @@ def shifted_compute(data: te.Tensor, zero_point: Callable[..., te.Expr], dtype: 
 
 def shifted_by_one(data: te.Tensor, zero_point: te.Tensor, dtype: str) -> te.Tensor:
     """Data minus its zero point, in that type."""
-    return shifted_compute(data, lambda *_: parameter_at(zero_point), dtype)
+    return shifted_compute(data, lambda *_: parameters.parameter_at(zero_point), dtype)
 
 
 # --- samples -----------------------------------------------------------------------------------
@@ -83,5 +79,5 @@ def scalars(input_zero_point: int = 0, kernel_zero_point: int = 0) -> list[Any]:
 
 def vectors(outputs: int) -> list[Any]:
     """Zero points and scales; those of the weight are per output channel."""
-    scale, zero_point = affine_vectors(outputs)
+    scale, zero_point = parameters.affine_vectors(outputs)
     return [np.int32(3), zero_point, np.float32(0.1), scale]

@@ -65,14 +65,7 @@ from relay.ir.types import (
 )
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.functional.known_functions import (
-    KnownFunction,
-    Sizes,
-    TypeArgs,
-    Variables,
-    copy_with,
-    renamed,
-)
+from relay.transform.functional import known_functions
 from relay.tree import Steps
 
 # A longer chain of copies of one function is an endless recursion.
@@ -205,7 +198,7 @@ class _Copy:
     name: str
     new_name: str
     types: Mapping[TypeVar, Type | Dim]  # for its type parameters
-    known: Mapping[int, KnownFunction]  # for its parameters
+    known: Mapping[int, known_functions.KnownFunction]  # for its parameters
     sizes: tuple[TypeVar, ...]  # the type parameters it gets for dimensions in those
     asked_by: _Copy | None
     is_plain: bool  # its closures would capture nothing
@@ -225,7 +218,7 @@ class _Copies:
     before: IRModule
     known: dict[Any, _Copy] = field(default_factory=dict)
     pending: list[_Copy] = field(default_factory=list)
-    variables: Variables = field(default_factory=Variables)
+    variables: known_functions.Variables = field(default_factory=known_functions.Variables)
 
     def __post_init__(self) -> None:
         self.names = UniqueNames({name.name_hint for name in self.before.functions})
@@ -245,7 +238,9 @@ class _Copies:
         return result
 
     def made(self, wanted: _Copy) -> ir.Function:
-        copy = copy_with(self.before[wanted.name], wanted.types, wanted.known, self.before)
+        copy = known_functions.copy_with(
+            self.before[wanted.name], wanted.types, wanted.known, self.before
+        )
         if makes_closure(copy):
             inner = copy.body
             assert isinstance(inner, ir.Function)
@@ -261,10 +256,10 @@ class _Copies:
     def ask(
         self,
         call: ir.Call,
-        inner: TypeArgs,
-        known: Mapping[int, KnownFunction],
+        inner: known_functions.TypeArgs,
+        known: Mapping[int, known_functions.KnownFunction],
         within: _Copy | None,
-    ) -> tuple[_Copy, TypeArgs]:
+    ) -> tuple[_Copy, known_functions.TypeArgs]:
         """The copy of the called function, and the type arguments of that.
 
         `inner` are the type arguments of the closure it makes, `known` its polymorphic arguments.
@@ -276,16 +271,16 @@ class _Copies:
             given.update(zip(_inner_type_params(callee), inner, strict=True))
         left = {} if known else {p: a for p, a in given.items() if not _is_type(p)}
         types = {p: a for p, a in given.items() if p not in left}
-        sizes = Sizes(self.variables)
+        sizes = known_functions.Sizes(self.variables)
         abstract = sizes.abstracted(tuple(types.values()))
         functions = {i: function.map(sizes.abstracted) for i, function in known.items()}
         key = (name, abstract, tuple(functions.items()))
         if key not in self.known:
             own = sizes.named()
             renaming = sizes.renaming(own)
-            types = dict(zip(types, renamed(abstract, renaming), strict=True))
+            types = dict(zip(types, known_functions.renamed(abstract, renaming), strict=True))
             functions = {
-                i: function.map(lambda given: renamed(given, renaming))
+                i: function.map(lambda given: known_functions.renamed(given, renaming))
                 for i, function in functions.items()
             }
             self.known[key] = self.new_copy(name, types, functions, own, within)
@@ -298,7 +293,7 @@ class _Copies:
         self,
         name: str,
         types: Mapping[TypeVar, Type | Dim],
-        known: Mapping[int, KnownFunction],
+        known: Mapping[int, known_functions.KnownFunction],
         sizes: tuple[TypeVar, ...],
         within: _Copy | None,
     ) -> _Copy:
@@ -331,7 +326,7 @@ class _Uses:
         self.within = within
         # variables that are polymorphic functions, and the variables that replace them
         self.aliases: dict[ir.Syntax, ir.Expr] = {}
-        self.instead: dict[ir.Var, dict[TypeArgs, tuple[ir.Var, ir.Expr]]] = {}
+        self.instead: dict[ir.Var, dict[known_functions.TypeArgs, tuple[ir.Var, ir.Expr]]] = {}
         self.arguments: dict[
             int, tuple[ir.Expr, ...]
         ] = {}  # of calls that make closures, rewritten
@@ -405,7 +400,7 @@ class _Uses:
         params = _inner_type_params(self.copies.before[maker.op])
         return zip(params, call.type_args, strict=True)
 
-    def copied(self, before: ir.Call, inner: TypeArgs, after: ir.Call) -> ir.Expr:
+    def copied(self, before: ir.Call, inner: known_functions.TypeArgs, after: ir.Call) -> ir.Expr:
         """The call of the copy of a global function; for `inner`, see `_Copies.ask`."""
         assert isinstance(before.op, ir.GlobalVar)
         params = self.copies.before[before.op].params
@@ -424,18 +419,20 @@ class _Uses:
             after, op=ir.GlobalVar(copy.new_name), args=tuple(args), type_args=type_args
         )
 
-    def function(self, arg: ir.Expr) -> Steps[KnownFunction]:
+    def function(self, arg: ir.Expr) -> Steps[known_functions.KnownFunction]:
         """The polymorphic function of an argument."""
         _, found = self.origin(arg)
         if isinstance(found, ir.GlobalVar):
-            return KnownFunction(found.name_hint)
+            return known_functions.KnownFunction(found.name_hint)
         if isinstance(found, ir.Call) and self.makes_closure(found):
             assert isinstance(found.op, ir.GlobalVar)
-            captured: list[ir.Expr | KnownFunction] = []
+            captured: list[ir.Expr | known_functions.KnownFunction] = []
             for before, after in zip(found.args, self.arguments[id(found)], strict=True):
                 is_function = is_polymorphic(before.ty)
                 captured.append((yield self.function(before)) if is_function else after)
-            return KnownFunction(found.op.name_hint, found.type_args, tuple(captured))
+            return known_functions.KnownFunction(
+                found.op.name_hint, found.type_args, tuple(captured)
+            )
         raise _error(
             "a polymorphic function is an argument that is not known by name",
             arg.span,

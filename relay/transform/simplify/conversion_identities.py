@@ -15,14 +15,7 @@ from __future__ import annotations
 from math import inf
 
 from relay import dtypes
-from relay.analysis.value_ranges import (
-    Range,
-    clip_bounds,
-    exact_integers,
-    is_lossless,
-    of_dtype,
-    of_expression,
-)
+from relay.analysis import value_ranges
 from relay.ir.expr import Call, Expr
 from relay.op.nn.activation import relu
 from relay.op.tensor.convert import cast
@@ -44,53 +37,57 @@ def cast_twice(call: Call, window: Window) -> Expr | None:
         return None
     data = inner.args[0]
     source, between, target = (window.dtype(e) for e in (data, inner, call))
-    if not _is_same_without(source, between, target, of_expression(data, window)):
+    if not _is_same_without(source, between, target, value_ranges.of_expression(data, window)):
         return None
     return data if source == target else cast(data, dtype=target)
 
 
-def _is_same_without(source: str, between: str, target: str, values: Range) -> bool:
+def _is_same_without(source: str, between: str, target: str, values: value_ranges.Range) -> bool:
     """Whether values in that range convert from source to target without the type between."""
     whole = [dtypes.is_integer(dtype) for dtype in (source, between, target)]
     if all(whole):
         # the low bits are kept by each, so the narrower the later the better
         narrower = dtypes.bits(target) <= dtypes.bits(between)
-        return narrower or is_lossless(source, between) or values.within(of_dtype(between))
-    if not is_lossless(source, between) and not (
-        whole[0] and values.within(exact_integers(between))
+        return (
+            narrower
+            or value_ranges.is_lossless(source, between)
+            or values.within(value_ranges.of_dtype(between))
+        )
+    if not value_ranges.is_lossless(source, between) and not (
+        whole[0] and values.within(value_ranges.exact_integers(between))
     ):
         return False
     # integers wrap on the way to integers, where floats are held at the ends
-    return not (whole[0] and whole[2]) or values.within(of_dtype(target))
+    return not (whole[0] and whole[2]) or values.within(value_ranges.of_dtype(target))
 
 
 def clip_twice(call: Call, window: Window) -> Expr | None:
     """clip(clip(%x, a, b), c, d)  ->  clip(%x, max(a, c), min(b, d)); a relu is a clip too"""
     inner = window.call_of(call.args[0], "clip", "nn.relu")
-    bounds = clip_bounds(call)
-    first = None if inner is None else clip_bounds(inner)
+    bounds = value_ranges.clip_bounds(call)
+    first = None if inner is None else value_ranges.clip_bounds(inner)
     if inner is None or first is None or bounds is None:
         return None
     both = first.common(bounds)
     if both.low > both.high:
         # nothing of the first range is in the second, so all lies at the end that is nearer
         end = bounds.low if first.high < bounds.low else bounds.high
-        both = Range(end, end)
+        both = value_ranges.Range(end, end)
     return _clipped(inner.args[0], both)
 
 
-def _clipped(data: Expr, bounds: Range) -> Expr:
-    if bounds == Range(0, inf):
+def _clipped(data: Expr, bounds: value_ranges.Range) -> Expr:
+    if bounds == value_ranges.Range(0, inf):
         return relu(data)
     return CLIP(data, a_min=float(bounds.low), a_max=float(bounds.high))
 
 
 def nothing_to_clip(call: Call, window: Window) -> Expr | None:
     """clip(%x, 0, 255) of uint8  ->  %x"""
-    bounds, data = clip_bounds(call), call.args[0]
+    bounds, data = value_ranges.clip_bounds(call), call.args[0]
     if bounds is None or window.dtype(data) == "":
         return None
-    return data if of_expression(data, window).within(bounds) else None
+    return data if value_ranges.of_expression(data, window).within(bounds) else None
 
 
 RULES: Rules = {
