@@ -19,30 +19,10 @@ from relay.ir.types import Type
 from relay.op.attributes import with_attrs
 from relay.op.building.elements import Indices, stretched_index
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
+from relay.op.qnn import parameters as qnn
 from relay.op.qnn import words
 from relay.op.qnn.convert import rescaled, rescaled_tensor
 from relay.op.qnn.fixed_point import centered, saturated, scaled, times
-from relay.op.qnn.parameters import (
-    PARAMETERS,
-    QUANTIZED,
-    SCALE,
-    ZERO_POINT,
-    affine,
-    affine_vectors,
-    axis_extent,
-    channel_of,
-    channels_of,
-    distance,
-    int8,
-    parameter_at,
-    parameters_at,
-    parameters_known,
-    quantized,
-    quantized_element,
-    require_parameter,
-    spread,
-    uint8,
-)
 from relay.op.relations import broadcast_types
 from relay.op.site import Site
 from relay.op.tensor import binary
@@ -68,15 +48,15 @@ class BinaryAttrs(Attrs):
 def _binary_type(site: Site) -> Type | None:
     """The broadcast of lhs and rhs; their element types must agree."""
     for index in (0, 1):
-        site.require_elements(index, QUANTIZED)
+        site.require_elements(index, qnn.QUANTIZED)
     lhs, rhs = site.tensor(0), site.tensor(1)
     if lhs is None or rhs is None:
         return None
     site.require_same_dtype(lhs, rhs)
     known = [
-        parameters_known(site, (2,), (3,), axis_extent(site, lhs, "lhs_axis", 2, 3)),
-        parameters_known(site, (4,), (5,), axis_extent(site, rhs, "rhs_axis", 4, 5)),
-        parameters_known(site, (6,), (7,)),
+        qnn.parameters_known(site, (2,), (3,), qnn.axis_extent(site, lhs, "lhs_axis", 2, 3)),
+        qnn.parameters_known(site, (4,), (5,), qnn.axis_extent(site, rhs, "rhs_axis", 4, 5)),
+        qnn.parameters_known(site, (6,), (7,)),
     ]
     return broadcast_types(site, lhs, rhs) if all(known) else None
 
@@ -103,14 +83,14 @@ def _on_integers(combine: Combine, on_reals: OnReals) -> Callable[..., Any]:
     def reference(
         lhs: np.ndarray, rhs: np.ndarray, *parameters: np.ndarray, known: BinaryAttrs
     ) -> Any:
-        left = lhs, *(spread(p, lhs.ndim, known.lhs_axis) for p in parameters[:2])
-        right = rhs, *(spread(p, rhs.ndim, known.rhs_axis) for p in parameters[2:4])
+        left = lhs, *(qnn.spread(p, lhs.ndim, known.lhs_axis) for p in parameters[:2])
+        right = rhs, *(qnn.spread(p, rhs.ndim, known.rhs_axis) for p in parameters[2:4])
         scale, zero_point = (p.reshape(()) for p in parameters[4:])
         if known.compute_dtype == "float32":
             reals = (
                 centered(x, zero).astype(np.float32) * factor for x, factor, zero in (left, right)
             )
-            return quantized(on_reals(*reals), scale, zero_point, lhs.dtype.name)[0]
+            return qnn.quantized(on_reals(*reals), scale, zero_point, lhs.dtype.name)[0]
         result = combine(
             *(centered(x, zero) for x, _, zero in (left, right)),
             *(factor.astype(np.float64) for factor in (left[1], right[1], scale)),
@@ -134,7 +114,7 @@ class _Side:
 
     def value(self, own: Indices) -> te.Expr:
         """The element minus its zero point."""
-        _, zero = parameters_at(self.parameters, own, self.axis)
+        _, zero = qnn.parameters_at(self.parameters, own, self.axis)
         return words.centered(self.data[own], zero)
 
     def real(self, own: Indices) -> te.Expr:
@@ -143,15 +123,15 @@ class _Side:
         The bitcasts prevent an fma, which would round once less than `dequantize` does: a result
         near a tie would become another integer.
         """
-        scale, zero = parameters_at(self.parameters, own, self.axis)
-        number = distance(self.data[own], zero) * scale
+        scale, zero = qnn.parameters_at(self.parameters, own, self.axis)
+        number = qnn.distance(self.data[own], zero) * scale
         return te.bitcast(te.bitcast(number, f"int{te.width(number.dtype)}"), number.dtype)
 
     def scale_at(self, *channel: te.Expr) -> te.Expr:
-        return te.cast(parameter_at(self.scale, *channel), "float64")
+        return te.cast(qnn.parameter_at(self.scale, *channel), "float64")
 
     def channel(self, own: Indices) -> Indices:
-        return channel_of(own, self.axis, self.scale)
+        return qnn.channel_of(own, self.axis, self.scale)
 
 
 # (lhs, rhs, output scale) -> the integer at indices of both operands
@@ -168,15 +148,15 @@ def _sum(sign: int) -> Combined:
 
 def _rounded(side: _Side, scale: te.Expr) -> Callable[[Indices], te.Expr]:
     """The integers of an operand, rounded to the output scale."""
-    factor = words.factors(channels_of(side.scale), lambda *c: side.scale_at(*c) / scale)
+    factor = words.factors(qnn.channels_of(side.scale), lambda *c: side.scale_at(*c) / scale)
     return lambda own: words.scaled(side.value(own), factor(*side.channel(own)))
 
 
 def _product(lhs: _Side, rhs: _Side, scale: te.Expr) -> Callable[[Indices, Indices], te.Expr]:
     # both may be per axis, along different axes
-    count = len(channels_of(lhs.scale))
+    count = len(qnn.channels_of(lhs.scale))
     factor = words.factors(
-        (*channels_of(lhs.scale), *channels_of(rhs.scale)),
+        (*qnn.channels_of(lhs.scale), *qnn.channels_of(rhs.scale)),
         lambda *c: lhs.scale_at(*c[:count]) * rhs.scale_at(*c[count:]) / scale,
     )
 
@@ -195,11 +175,11 @@ def _elements(combined: Combined, on_reals: OnReals) -> Compute:
             _Side(lhs, parameters[:2], known.lhs_axis),
             _Side(rhs, parameters[2:4], known.rhs_axis),
         )
-        scale, zero_point = map(parameter_at, parameters[4:])
+        scale, zero_point = map(qnn.parameter_at, parameters[4:])
 
         def real(*i: te.Expr) -> te.Expr:
             reals = [one.real(stretched_index(one.data.shape, i, out.shape)) for one in sides]
-            return quantized_element(on_reals(*reals), scale, zero_point, out.dtype)
+            return qnn.quantized_element(on_reals(*reals), scale, zero_point, out.dtype)
 
         if known.compute_dtype == "float32":
             return te.compute(out.shape, real)
@@ -218,7 +198,7 @@ def _elements(combined: Combined, on_reals: OnReals) -> Compute:
 def _define(
     name: str, doc: str, combine: Combine, combined: Combined, on_reals: OnReals, exact: OpDef
 ) -> OpDef:
-    fine, coarse, same = affine(0.03, -5), affine(0.5, 7), affine(0.02, 5)
+    fine, coarse, same = qnn.affine(0.03, -5), qnn.affine(0.5, 7), qnn.affine(0.02, 5)
     return define(
         name,
         doc=doc,
@@ -229,7 +209,7 @@ def _define(
             ("lhs_zero_point", "the zero point of lhs"),
             ("rhs_scale", "the scale of rhs"),
             ("rhs_zero_point", "the zero point of rhs"),
-            *PARAMETERS[2:],
+            *qnn.PARAMETERS[2:],
         ],
         attrs=BinaryAttrs,
         relation=_binary_type,
@@ -238,18 +218,30 @@ def _define(
         fusion=FusionKind.BROADCAST,
         quantizes=exact.name,
         samples=[
-            sample(int8(4, 5), int8(4, 5), *fine, *same, *coarse),
-            sample(uint8(4, 5), uint8(5), *coarse, *coarse, *coarse),
+            sample(qnn.int8(4, 5), qnn.int8(4, 5), *fine, *same, *coarse),
+            sample(qnn.uint8(4, 5), qnn.uint8(5), *coarse, *coarse, *coarse),
             sample(
-                int8(2, 3, 4), int8(3, 4), *affine_vectors(3), *affine_vectors(4), *same, lhs_axis=1
+                qnn.int8(2, 3, 4),
+                qnn.int8(3, 4),
+                *qnn.affine_vectors(3),
+                *qnn.affine_vectors(4),
+                *same,
+                lhs_axis=1,
             ),
-            sample(int8(3, 4), int8(3, 4), *same, *affine_vectors(3), *same, rhs_axis=0),
+            sample(
+                qnn.int8(3, 4), qnn.int8(3, 4), *same, *qnn.affine_vectors(3), *same, rhs_axis=0
+            ),
             sample((2, 1), (3,), *same, *same, *same, dtype="int16", low=-9999, high=9999),
             sample((), (2, 0), *same, *fine, *same, dtype="int8"),
             sample((9,), (9,), *same, *fine, *same, dtype="int32", low=-(2**31), high=2**31),
-            sample(int8(9, 5), int8(5), *fine, *same, *coarse, compute_dtype="float32"),
+            sample(qnn.int8(9, 5), qnn.int8(5), *fine, *same, *coarse, compute_dtype="float32"),
             sample(
-                uint8(2, 3), uint8(3), *affine_vectors(3), *same, *same, compute_dtype="float32"
+                qnn.uint8(2, 3),
+                qnn.uint8(3),
+                *qnn.affine_vectors(3),
+                *same,
+                *same,
+                compute_dtype="float32",
             ),
         ],
     )
@@ -290,7 +282,7 @@ def _concatenate_type(site: Site) -> Type | None:
     parts, scales, zero_points = (site.tensor_tuple(index) for index in range(3))
     if parts is None or scales is None or zero_points is None:
         return None
-    for index, (types, dtype) in enumerate(((scales, SCALE), (zero_points, ZERO_POINT)), 1):
+    for index, (types, dtype) in enumerate(((scales, qnn.SCALE), (zero_points, qnn.ZERO_POINT)), 1):
         site.require(
             len(types) == len(parts),
             f"{site.argument(index)} does not fit `data`",
@@ -298,16 +290,16 @@ def _concatenate_type(site: Site) -> Type | None:
             str(len(types)),
         )
         for ty in types:
-            require_parameter(site, ty, f"a part of {site.argument(index)}", dtype)
+            qnn.require_parameter(site, ty, f"a part of {site.argument(index)}", dtype)
     for part in parts:
         site.require(
-            part.dtype in QUANTIZED.allowed,
+            part.dtype in qnn.QUANTIZED.allowed,
             f"a part of {site.argument(0)} has the wrong element type",
-            f"{QUANTIZED.name} elements",
+            f"{qnn.QUANTIZED.name} elements",
             str(part),
         )
     assert join.relation is not None
-    return join.relation(site) if parameters_known(site, (3,), (4,)) else None
+    return join.relation(site) if qnn.parameters_known(site, (3,), (4,)) else None
 
 
 def _concatenate(
@@ -348,7 +340,7 @@ concatenate = define(
         ("data", "quantized tensors"),
         ("input_scales", "the scale of each tensor"),
         ("input_zero_points", "the zero point of each tensor"),
-        *PARAMETERS[2:],
+        *qnn.PARAMETERS[2:],
     ],
     attrs=JoinAttrs,
     relation=_concatenate_type,
@@ -357,16 +349,16 @@ concatenate = define(
     fusion=FusionKind.INJECTIVE,
     samples=[
         sample(
-            [int8(2, 3), int8(1, 3)],
+            [qnn.int8(2, 3), qnn.int8(1, 3)],
             [np.float32(0.1), np.float32(0.3)],
             [np.int32(3), np.int32(-7)],
-            *affine(0.2, 1),
+            *qnn.affine(0.2, 1),
         ),
         sample(
-            [uint8(2, 3), uint8(2, 0), uint8(2, 1)],
+            [qnn.uint8(2, 3), qnn.uint8(2, 0), qnn.uint8(2, 1)],
             [np.float32(0.5)] * 3,
             [np.int32(1)] * 3,
-            *affine(0.5, 1),
+            *qnn.affine(0.5, 1),
             axis=-1,
         ),
     ],

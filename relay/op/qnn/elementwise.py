@@ -20,20 +20,9 @@ from relay.op.facts import Facts
 from relay.op.nn.activation import SoftmaxAttrs, exact_softmax
 from relay.op.nn.activation import softmax as real_softmax
 from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.qnn import parameters as qnn
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centered, saturated, scaled
-from relay.op.qnn.parameters import (
-    PARAMETERS,
-    QUANTIZED,
-    affine,
-    distance,
-    parameter_at,
-    parameters_known,
-    quantized,
-    quantized_element,
-    real,
-    real_element,
-)
 from relay.op.relations import same_type_of
 from relay.op.site import Site
 from relay.op.tensor import unary
@@ -42,16 +31,16 @@ _ARGUMENTS = [
     ("x", "quantized integers"),
     ("scale", "the scale of x"),
     ("zero_point", "the zero point of x"),
-    *PARAMETERS[2:],
+    *qnn.PARAMETERS[2:],
 ]
 
-_same_type = same_type_of(QUANTIZED)
+_same_type = same_type_of(qnn.QUANTIZED)
 
 
 def _unary_type(site: Site) -> Type | None:
     """The type of x."""
     ty = _same_type(site)
-    return ty if parameters_known(site, (1, 3), (2, 4)) else None
+    return ty if qnn.parameters_known(site, (1, 3), (2, 4)) else None
 
 
 def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,8 +48,8 @@ def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def reference(x: np.ndarray, *parameters: np.ndarray, **known: Any) -> Any:
         scale, zero_point, new_scale, new_zero_point = (p.reshape(()) for p in parameters)
-        result = function(real(x, scale, zero_point), **known)
-        return quantized(result, new_scale, new_zero_point, x.dtype.name)
+        result = function(qnn.real(x, scale, zero_point), **known)
+        return qnn.quantized(result, new_scale, new_zero_point, x.dtype.name)
 
     return reference
 
@@ -70,9 +59,9 @@ def _on_integers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _samples(scale: float, output_scale: float, **known: Any) -> list[Sample]:
     """All 8-bit values, and a few wider ones."""
-    usual = *affine(scale, -5), *affine(output_scale, 7)
-    plain = *affine(scale, 0), *affine(output_scale, 0)
-    fine = *affine(scale / 9, 0), *affine(output_scale / 9, -3)
+    usual = *qnn.affine(scale, -5), *qnn.affine(output_scale, 7)
+    plain = *qnn.affine(scale, 0), *qnn.affine(output_scale, 0)
+    fine = *qnn.affine(scale / 9, 0), *qnn.affine(output_scale / 9, -3)
     return [
         sample(np.arange(-128, 128, dtype="int8"), *usual, **known),
         sample(np.arange(256, dtype="uint8"), *plain, **known),
@@ -86,11 +75,11 @@ def _element_by_element(function: Function) -> Compute:
     """The compute of a function; 8-bit integers use a lookup table."""
 
     def compute(x: te.Tensor, *parameters: te.Tensor, out: te.Spec) -> te.Tensor:
-        old, zero, new_scale, new_zero = map(parameter_at, parameters)
+        old, zero, new_scale, new_zero = map(qnn.parameter_at, parameters)
 
         def result(number: te.Expr) -> te.Expr:
-            value = function(real_element(number, old, zero))
-            return quantized_element(value, new_scale, new_zero, out.dtype)
+            value = function(qnn.real_element(number, old, zero))
+            return qnn.quantized_element(value, new_scale, new_zero, out.dtype)
 
         if te.width(x.dtype) > 8:
             return te.compute(out.shape, lambda *i: result(x[i]))
@@ -186,7 +175,7 @@ def _leaky_relu(x: np.ndarray, *parameters: np.ndarray, alpha: float, compute_dt
     if compute_dtype == "float32":
         numbers = values.astype(np.float32) * scale
         bent = np.where(numbers < 0, numbers * np.float32(alpha), numbers)
-        return quantized(bent, new_scale, new_zero_point, x.dtype.name)[0]
+        return qnn.quantized(bent, new_scale, new_zero_point, x.dtype.name)[0]
     factor = scale.astype(np.float64) / new_scale.astype(np.float64)
     above, below = scaled(values, factor), scaled(values, factor * alpha)
     return saturated(np.where(values < 0, below, above) + new_zero_point, x.dtype.name)
@@ -195,12 +184,12 @@ def _leaky_relu(x: np.ndarray, *parameters: np.ndarray, alpha: float, compute_dt
 def _leaky_relu_compute(
     x: te.Tensor, *parameters: te.Tensor, out: te.Spec, alpha: float, compute_dtype: str
 ) -> te.Tensor:
-    scale, zero_point, new_scale, new_zero_point = map(parameter_at, parameters)
+    scale, zero_point, new_scale, new_zero_point = map(qnn.parameter_at, parameters)
 
     def real_result(*i: te.Expr) -> te.Expr:
-        number = distance(x[i], zero_point) * scale
+        number = qnn.distance(x[i], zero_point) * scale
         bent = te.select(number < 0.0, number * te.const(alpha, number.dtype), number)
-        return quantized_element(bent, new_scale, new_zero_point, out.dtype)
+        return qnn.quantized_element(bent, new_scale, new_zero_point, out.dtype)
 
     if compute_dtype == "float32":
         return te.compute(out.shape, real_result)
@@ -234,7 +223,7 @@ LEAKY_RELU = define(
     doc="The input, with negative values multiplied by alpha. The quotient of the scales, and its "
     "product with alpha, are multiplied in fixed point, with ties rounded up, unless "
     "`compute_dtype` is float32.",
-    arguments=[("data", "quantized integers"), *PARAMETERS],
+    arguments=[("data", "quantized integers"), *qnn.PARAMETERS],
     attrs=LeakyReluAttrs,
     relation=_unary_type,
     reference=_leaky_relu,
@@ -259,11 +248,11 @@ def _softmax_type(site: Site) -> Type | None:
 
 
 def _softmax_compute(x: te.Tensor, *parameters: te.Tensor, out: te.Spec, axis: int) -> te.Tensor:
-    old, zero, new_scale, new_zero = map(parameter_at, parameters)
-    numbers = te.compute(out.shape, lambda *i: real_element(x[i], old, zero), "real")
+    old, zero, new_scale, new_zero = map(qnn.parameter_at, parameters)
+    numbers = te.compute(out.shape, lambda *i: qnn.real_element(x[i], old, zero), "real")
     shares = exact_softmax(numbers, te.Spec(out.shape, "float64"), axis)
     return te.compute(
-        out.shape, lambda *i: quantized_element(shares[i], new_scale, new_zero, out.dtype)
+        out.shape, lambda *i: qnn.quantized_element(shares[i], new_scale, new_zero, out.dtype)
     )
 
 
@@ -278,8 +267,10 @@ softmax = define(
     reference=_on_integers(real_softmax.reference),
     compute=_softmax_compute,
     samples=[
-        sample(Tensor((3, 5), "int8", -128, 128), *affine(0.1, 4), *affine(1 / 256, -128)),
-        sample(Tensor((3, 5, 2), "uint8", 0, 256), *affine(0.3, 9), *affine(1 / 256, 0), axis=1),
-        sample((0, 3), *affine(1, 0), *affine(1, 0), dtype="int8"),
+        sample(Tensor((3, 5), "int8", -128, 128), *qnn.affine(0.1, 4), *qnn.affine(1 / 256, -128)),
+        sample(
+            Tensor((3, 5, 2), "uint8", 0, 256), *qnn.affine(0.3, 9), *qnn.affine(1 / 256, 0), axis=1
+        ),
+        sample((0, 3), *qnn.affine(1, 0), *qnn.affine(1, 0), dtype="int8"),
     ],
 )

@@ -17,17 +17,9 @@ from relay.op.building.numerics import convert
 from relay.op.building.views import LayoutIndex, along, extent_in, fill, indices_in, view
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.pool import pool, pool_compute
+from relay.op.qnn import parameters as qnn
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import centered, saturated, scaled
-from relay.op.qnn.parameters import (
-    PARAMETERS,
-    QUANTIZED,
-    affine,
-    int8,
-    parameter_at,
-    parameters_known,
-    uint8,
-)
 from relay.op.site import Site
 
 
@@ -42,9 +34,9 @@ class QuantizedAvgPool2DAttrs(pool.AvgPool2DAttrs):
 
 def _avg_pool2d_type(site: Site) -> Type | None:
     """(n, c, h, w) -> (n, c, windows…)"""
-    site.require_elements(0, QUANTIZED)
+    site.require_elements(0, qnn.QUANTIZED)
     result = pool.pooled_type(site, 0)
-    return result if parameters_known(site, (1, 3), (2, 4)) else None
+    return result if qnn.parameters_known(site, (1, 3), (2, 4)) else None
 
 
 def _avg_pool2d(data: np.ndarray, *parameters: np.ndarray, known: QuantizedAvgPool2DAttrs) -> Any:
@@ -68,7 +60,7 @@ def _avg_pool2d_compute(
 ) -> te.Tensor:
     """The sum of each window, scaled by the factor for its number of elements."""
     axes, target = pool_compute.slides(known), read_layout(known.out_layout or known.layout)
-    input_scale, zero, output_scale, new_zero = map(parameter_at, parameters)
+    input_scale, zero, output_scale, new_zero = map(qnn.parameter_at, parameters)
     values = te.compute(data.shape, lambda *i: words.centered(data[i], zero), "centred")
     images = view(values, known.layout)
     element, taps = pool_compute.window_elements(images, axes, out, target, 0)
@@ -111,7 +103,7 @@ AVG_POOL2D = define(
     doc="The mean of each window, over its elements in data, or including the padding of zero "
     "points. The sum is multiplied once, in fixed point with ties rounded up, by input_scale / "
     "(output_scale * count), unless `compute_dtype` is float32.",
-    arguments=[("data", "quantized images"), *PARAMETERS],
+    arguments=[("data", "quantized images"), *qnn.PARAMETERS],
     attrs=QuantizedAvgPool2DAttrs,
     relation=_avg_pool2d_type,
     reference=with_attrs(QuantizedAvgPool2DAttrs, _avg_pool2d),
@@ -119,20 +111,20 @@ AVG_POOL2D = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=POOL,
     samples=[
-        sample(int8(1, 2, 5, 6), *affine(0.1, 3), *affine(0.05, -9), pool_size=(2, 3)),
+        sample(qnn.int8(1, 2, 5, 6), *qnn.affine(0.1, 3), *qnn.affine(0.05, -9), pool_size=(2, 3)),
         sample(
-            uint8(1, 2, 6, 7),
-            *affine(0.5, 128),
-            *affine(0.5, 128),
+            qnn.uint8(1, 2, 6, 7),
+            *qnn.affine(0.5, 128),
+            *qnn.affine(0.5, 128),
             pool_size=2,
             strides=(2, 3),
             padding=(1, 0, 0, 1),
             ceil_mode=True,
         ),
         sample(
-            int8(1, 5, 5, 2),
-            *affine(0.2, 4),
-            *affine(0.3, 1),
+            qnn.int8(1, 5, 5, 2),
+            *qnn.affine(0.2, 4),
+            *qnn.affine(0.3, 1),
             pool_size=3,
             padding=1,
             count_include_pad=True,
@@ -141,15 +133,15 @@ AVG_POOL2D = define(
         ),
         sample(
             Tensor((1, 2, 6, 5), "int16", -999, 999),
-            *affine(0.2, 4),
-            *affine(0.1, 1),
+            *qnn.affine(0.2, 4),
+            *qnn.affine(0.1, 1),
             pool_size=(3, 2),
             dilation=(2, 1),
         ),
         sample(
-            uint8(1, 2, 6, 7),
-            *affine(0.5, 128),
-            *affine(0.5, 3),
+            qnn.uint8(1, 2, 6, 7),
+            *qnn.affine(0.5, 128),
+            *qnn.affine(0.5, 3),
             pool_size=2,
             padding=(1, 0, 0, 1),
             compute_dtype="float32",
