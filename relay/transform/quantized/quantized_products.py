@@ -24,17 +24,7 @@ from relay.op.building.window import pad_pairs
 from relay.op.qnn import op as qnn
 from relay.op.qnn.conv import CONV2D, CONV2D_TRANSPOSE
 from relay.op.qnn.matmul import BATCH_MATMUL
-from relay.transform.quantized.quantized_values import (
-    TINY,
-    Affine,
-    Quantized,
-    constant,
-    parameters,
-    quantized,
-    rank_of,
-    real,
-    spread,
-)
+from relay.transform.quantized import quantized_values as values
 from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window
 
@@ -150,7 +140,7 @@ def matmul(call: Call, window: Window) -> Expr | None:
 
 
 def _dense(
-    data: Quantized, weight: Quantized, outputs: int, window: Window, call: Call
+    data: values.Quantized, weight: values.Quantized, outputs: int, window: Window, call: Call
 ) -> Expr | None:
     shape = window.shape(call.args[1])
     if shape is None or not _fits(shape[1 - outputs], weight, outputs, window):
@@ -158,7 +148,7 @@ def _dense(
     x, w, zx, zw, sx, sw = _arguments(data, weight)
     turned = transpose(w, (1, 0)) if outputs == 1 else w
     found = qnn.dense(x, turned, zx, zw, sx, sw, out_dtype=SUMS)
-    return _sums(found, data, weight, rank_of(call, window) - 1)
+    return _sums(found, data, weight, values.rank_of(call, window) - 1)
 
 
 def batch_matmul(call: Call, window: Window) -> Expr | None:
@@ -176,9 +166,9 @@ def batch_matmul(call: Call, window: Window) -> Expr | None:
     return _sums(Call(BATCH_MATMUL, _arguments(*pair), attrs), *pair, 2)
 
 
-def _factors(call: Call, window: Window) -> tuple[Quantized, Quantized] | None:
+def _factors(call: Call, window: Window) -> tuple[values.Quantized, values.Quantized] | None:
     """The integers of 8 bits that both factors are; those of the first have one scale."""
-    data, weight = (quantized(arg, window) for arg in call.args)
+    data, weight = (values.quantized(arg, window) for arg in call.args)
     if data is None or weight is None or not (data.is_bytes and weight.is_bytes):
         return None
     if not data.by.is_scalar or window.dtype(call) != "float32":
@@ -187,7 +177,7 @@ def _factors(call: Call, window: Window) -> tuple[Quantized, Quantized] | None:
     return None if all(map(window.is_constant, call.args)) else (data, weight)
 
 
-def _fits(depth: int, weight: Quantized, outputs: int, window: Window) -> bool:
+def _fits(depth: int, weight: values.Quantized, outputs: int, window: Window) -> bool:
     """Whether sums of that many products are sure to fit, and scales are per output channel."""
     if not weight.by.is_scalar and weight.by.axis != outputs:
         return False
@@ -196,21 +186,21 @@ def _fits(depth: int, weight: Quantized, outputs: int, window: Window) -> bool:
     elements = window.value(weight.data)
     if elements is None:
         return False
-    zero = spread(weight.by.zero_point, elements.ndim, weight.by.axis)
+    zero = values.spread(weight.by.zero_point, elements.ndim, weight.by.axis)
     others = tuple(axis for axis in range(elements.ndim) if axis != outputs)
     return bool(np.abs(elements.astype(np.int64) - zero).sum(others).max() * 255 < 2**31)
 
 
-def _arguments(data: Quantized, weight: Quantized) -> tuple[Expr, ...]:
-    (sx, zx), (sw, zw) = parameters(data.by), parameters(weight.by)
+def _arguments(data: values.Quantized, weight: values.Quantized) -> tuple[Expr, ...]:
+    (sx, zx), (sw, zw) = values.parameters(data.by), values.parameters(weight.by)
     return data.data, weight.data, zx, zw, sx, sw
 
 
-def _sums(found: Expr, data: Quantized, weight: Quantized, axis: int) -> Expr | None:
+def _sums(found: Expr, data: values.Quantized, weight: values.Quantized, axis: int) -> Expr | None:
     scale = np.asarray(data.by.scale * weight.by.scale)
-    if not np.all(np.isfinite(scale)) or not np.all(scale >= TINY):
+    if not np.all(np.isfinite(scale)) or not np.all(scale >= values.TINY):
         return None
-    return real(found, Affine.along(scale, np.zeros((), np.int32), axis))
+    return values.real(found, values.Affine.along(scale, np.zeros((), np.int32), axis))
 
 
 # --- what is added -----------------------------------------------------------------------------
@@ -223,7 +213,7 @@ def bias_add(call: Call, window: Window) -> Expr | None:
     value = _constant_reals(call.args[1], window)
     if sums is None or value is None:
         return None
-    rank = rank_of(call, window)
+    rank = values.rank_of(call, window)
     axis = known.axis % rank
     return _added(sums, value.reshape(-1, *[1] * (rank - 1 - axis)), rank)
 
@@ -232,13 +222,13 @@ def addition(call: Call, window: Window) -> Expr | None:
     """add(qnn.dequantize(%sums, s, 0), b)  ->  qnn.dequantize(add(%sums, b / s), s, 0)"""
     for one, other in (call.args, call.args[::-1]):
         sums, value = _added_up(one, window), _constant_reals(other, window)
-        if sums is not None and value is not None and value.ndim <= rank_of(one, window):
-            return _added(sums, value, rank_of(one, window))
+        if sums is not None and value is not None and value.ndim <= values.rank_of(one, window):
+            return _added(sums, value, values.rank_of(one, window))
     return None
 
 
-def _added(sums: Quantized, value: np.ndarray, rank: int) -> Expr | None:
-    scale = spread(sums.by.scale, rank, sums.by.axis).astype(np.float64)
+def _added(sums: values.Quantized, value: np.ndarray, rank: int) -> Expr | None:
+    scale = values.spread(sums.by.scale, rank, sums.by.axis).astype(np.float64)
     whole = np.rint(value / scale)
     if whole.size > max(value.size, sums.by.scale.size) or not np.all(np.abs(whole) < ROOM):
         return None
@@ -246,12 +236,12 @@ def _added(sums: Quantized, value: np.ndarray, rank: int) -> Expr | None:
         # axes that only the scale has are 1 in front
         ahead = whole.ndim - max(value.ndim, rank - sums.by.axis if sums.by.scale.ndim else 0)
         whole = whole.reshape(whole.shape[ahead:])
-    return real(add(sums.data, constant(whole, SUMS)), sums.by)
+    return values.real(add(sums.data, values.constant(whole, SUMS)), sums.by)
 
 
-def _added_up(e: Expr, window: Window) -> Quantized | None:
+def _added_up(e: Expr, window: Window) -> values.Quantized | None:
     """Sums of products."""
-    found = quantized(e, window)
+    found = values.quantized(e, window)
     if found is None or found.dtype != SUMS or found.by.zero_point.any():
         return None
     return None if window.is_constant(e) else found
@@ -261,12 +251,13 @@ def _constant_reals(e: Expr, window: Window) -> np.ndarray | None:
     """The numbers that `e` is, in float64."""
     if (value := window.value(e)) is not None:
         return value.astype(np.float64)
-    found = quantized(e, window)
+    found = values.quantized(e, window)
     integers = None if found is None else window.value(found.data)
     if found is None or integers is None:
         return None
     scale, zero = (
-        spread(p, integers.ndim, found.by.axis) for p in (found.by.scale, found.by.zero_point)
+        values.spread(p, integers.ndim, found.by.axis)
+        for p in (found.by.scale, found.by.zero_point)
     )
     reals: np.ndarray = (integers.astype(np.float64) - zero) * scale.astype(np.float64)
     return reals
