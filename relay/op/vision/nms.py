@@ -237,7 +237,7 @@ NON_MAX_SUPPRESSION = define(
     attrs=NonMaximumSuppressionAttrs,
     relation=_non_max_suppression_type,
     reference=with_attrs(NonMaximumSuppressionAttrs, _non_max_suppression),
-    compute=nms_loops.suppression,
+    compute=with_attrs(NonMaximumSuppressionAttrs, nms_loops.suppression),
     samples=[
         sample(_BATCH, _COUNTS, _INDICES, *_limits(-1, 0.2)),
         sample(
@@ -488,7 +488,7 @@ REGULAR_NON_MAX_SUPPRESSION = define(
     attrs=RegularNMSAttrs,
     relation=_regular_type,
     reference=with_attrs(RegularNMSAttrs, _regular),
-    compute=nms_loops.best_of_classes,
+    compute=with_attrs(RegularNMSAttrs, nms_loops.best_of_classes),
     samples=[
         sample(
             (2, 6, 4),

@@ -57,18 +57,12 @@ def suppression(
     indices: te.Tensor,
     max_output_size: te.Tensor,
     iou_threshold: te.Tensor,
-    force_suppress: bool,
-    top_k: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    return_indices: bool,
-    invalid_to_bottom: bool,
     out: Any,
+    known: Any,
 ) -> te.Tensor | tuple[te.Tensor, ...]:
     """`vision.non_max_suppression`"""
     batch, boxes, width = data.shape
-    limit = exact(iou_threshold[()])
+    limit, id_index = exact(iou_threshold[()]), known.id_index
 
     def write(b: te.Builder, result: te.Buffer, *counts: te.Buffer) -> None:
         with spread(b, (batch,)) as (image,):
@@ -81,42 +75,42 @@ def suppression(
 
             valid = te.minimum(te.maximum(te.cast(valid_count[image], "int64"), 0), boxes)
             ranking = by_score(
-                b, b.let(valid), boxes, has_class, lambda box: value(box, score_index)
+                b, b.let(valid), boxes, has_class, lambda box: value(box, known.score_index)
             )
 
             def sides(rank: te.Expr) -> Box:
                 box = ranking.at(rank)
-                return corners([value(box, coord_start + i) for i in range(4)])
+                return corners([value(box, known.coord_start + i) for i in range(4)])
 
             def group(rank: te.Expr) -> te.Expr:
                 return value(ranking.at(rank), id_index)
 
             kept = best_boxes(
                 b,
-                te.minimum(ranking.count, top_k) if top_k > 0 else ranking.count,
+                te.minimum(ranking.count, known.top_k) if known.top_k > 0 else ranking.count,
                 boxes,
                 te.cast(max_output_size[()], "int64"),
                 sides,
                 lambda shared: (exact(shared) >= limit) & (limit > 0.0),
-                None if force_suppress or id_index < 0 else group,
+                None if known.force_suppress or id_index < 0 else group,
             )
             with nest(b, result.shape[1:]) as place:
                 b.store(result, (image, *place), -1)
             with b.loop(kept.count) as i:
                 box = b.let(ranking.at(kept[i]))
-                if return_indices:
+                if known.return_indices:
                     b.store(result, (image, i), indices[image, box])
                 else:
-                    row = i if invalid_to_bottom else b.let(kept[i])
+                    row = i if known.invalid_to_bottom else b.let(kept[i])
                     with b.loop(width) as column:
                         b.store(result, (image, row, column), data[image, box, column])
             for count in counts:
                 b.store(count, (image, 0), te.cast(kept.count, "int32"))
 
     inputs = [data, valid_count, indices, max_output_size, iou_threshold]
-    outputs = [(spec.shape, spec.dtype) for spec in (out if return_indices else (out,))]
+    outputs = [(spec.shape, spec.dtype) for spec in (out if known.return_indices else (out,))]
     found = te.procedure(inputs, outputs, write, "non_max_suppression")
-    return found if return_indices else found[0]
+    return found if known.return_indices else found[0]
 
 
 # --- in each class -----------------------------------------------------------------------------
@@ -213,18 +207,11 @@ def all_classes(
 
 
 def best_of_classes(
-    boxes: te.Tensor,
-    scores: te.Tensor,
-    max_detections_per_class: int,
-    max_detections: int,
-    num_classes: int,
-    iou_threshold: float,
-    score_threshold: float,
-    out: tuple[te.Spec, ...],
+    boxes: te.Tensor, scores: te.Tensor, out: tuple[te.Spec, ...], known: Any
 ) -> tuple[te.Tensor, ...]:
     """`vision.regular_non_max_suppression`"""
     batch, count, width = scores.shape
-    background = width - num_classes
+    background = width - known.num_classes
 
     def write(
         b: te.Builder,
@@ -239,17 +226,17 @@ def best_of_classes(
         kept, counts = _kept_in_classes(
             b,
             boxes,
-            te.index(num_classes),
+            te.index(known.num_classes),
             score,
-            lambda value: value >= score_threshold,
-            lambda shared: shared > iou_threshold,
-            te.index(max_detections_per_class),
+            lambda value: value >= known.score_threshold,
+            lambda shared: shared > known.iou_threshold,
+            te.index(known.max_detections_per_class),
         )
         with spread(b, (batch,)) as (image,):
-            capacity = count * num_classes
+            capacity = count * known.num_classes
             pairs = b.local("int64", (capacity, 2), "pairs")
             total = b.variable("int64", 0, "total")
-            with b.loop(num_classes) as number, b.loop(counts[image, number]) as i:
+            with b.loop(known.num_classes) as number, b.loop(counts[image, number]) as i:
                 b.store(pairs, (total[()], 0), kept[image, number, i])
                 b.store(pairs, (total[()], 1), number)
                 b.store(total, (), total[()] + 1)
@@ -259,7 +246,7 @@ def best_of_classes(
                 lambda pair: sort_key(-score(image, pairs[pair, 1])(pairs[pair, 0])),
                 capacity,
             )
-            length = b.let(te.minimum(total[()], max_detections))
+            length = b.let(te.minimum(total[()], known.max_detections))
             b.store(lengths, image, te.cast(length, "int32"))
             with b.loop(length) as i:
                 pair = b.let(order[i])
@@ -268,7 +255,7 @@ def best_of_classes(
                     b.store(places, (image, i, side), boxes[image, box, side])
                 b.store(classes, (image, i), te.cast(number, classes.dtype))
                 b.store(values, (image, i), scores[image, box, number + background])
-            with b.loop(max_detections - length) as left:
+            with b.loop(known.max_detections - length) as left:
                 i = b.let(length + left)
                 for side in range(4):
                     b.store(places, (image, i, side), 0.0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.interpolation import Taps, linear_taps, resampled
 from relay.op.building.layout_rules import WHOLE_IMAGE
@@ -122,24 +122,16 @@ def _cell_taps(
     return each, found
 
 
-def _roi_align(
-    data: np.ndarray,
-    rois: np.ndarray,
-    pooled_size: Sequence[int],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-    aligned: bool,
-) -> Any:
-    images = widened(layouts.unblocked(data, layout, "NCHW"))
-    height, width = pooled_size
+def _roi_align(data: np.ndarray, rois: np.ndarray, known: ROIAlignAttrs) -> Any:
+    ratio, mode, aligned = known.sample_ratio, known.mode, known.aligned
+    images = widened(layouts.unblocked(data, known.layout, "NCHW"))
+    height, width = known.pooled_size
     pooled = np.zeros((len(rois), images.shape[1], height, width), images.dtype)
     for result, region in zip(pooled, rois.astype(np.float64), strict=True):
-        left, top, right, bottom = region[1:] * spatial_scale - (0.5 if aligned else 0.0)
+        left, top, right, bottom = region[1:] * known.spatial_scale - (0.5 if aligned else 0.0)
         image = _chosen(images, region)
-        down, rows = _cell_taps(top, bottom, height, image.shape[1], sample_ratio, aligned)
-        across, columns = _cell_taps(left, right, width, image.shape[2], sample_ratio, aligned)
+        down, rows = _cell_taps(top, bottom, height, image.shape[1], ratio, aligned)
+        across, columns = _cell_taps(left, right, width, image.shape[2], ratio, aligned)
         for y, x in np.ndindex(height, width) if down and across else ():
             count = len(rows[y].positions) * len(columns[x].positions)
             if not count:
@@ -153,7 +145,7 @@ def _roi_align(
             else:  # samples outside are 0
                 found = read.max((1, 2))
                 result[:, y, x] = found if count == down * across else np.maximum(found, 0)
-    return layouts.blocked(pooled.astype(data.dtype), "NCHW", layout)
+    return layouts.blocked(pooled.astype(data.dtype), "NCHW", known.layout)
 
 
 def _terms(image: np.ndarray, rows: Taps, columns: Taps) -> Any:
@@ -180,8 +172,8 @@ roi_align = define(
     ],
     attrs=ROIAlignAttrs,
     relation=_roi_align_type,
-    reference=_roi_align,
-    compute=roi_loops.roi_align,
+    reference=with_attrs(ROIAlignAttrs, _roi_align),
+    compute=with_attrs(ROIAlignAttrs, roi_loops.roi_align),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=WHOLE_IMAGE,
     samples=[
@@ -240,26 +232,20 @@ def _cell_bounds(start: float, end: float, cells: int, extent: int) -> list[tupl
     ]
 
 
-def _roi_pool(
-    data: np.ndarray,
-    rois: np.ndarray,
-    pooled_size: Sequence[int],
-    spatial_scale: float,
-    layout: str,
-) -> Any:
-    images = layouts.unblocked(data, layout, "NCHW")
-    pooled = np.zeros((len(rois), images.shape[1], *pooled_size), data.dtype)
+def _roi_pool(data: np.ndarray, rois: np.ndarray, known: ROIPoolAttrs) -> Any:
+    images = layouts.unblocked(data, known.layout, "NCHW")
+    pooled = np.zeros((len(rois), images.shape[1], *known.pooled_size), data.dtype)
     for result, region in zip(pooled, rois.astype(np.float64), strict=True):
-        left, top, right, bottom = region[1:] * spatial_scale
+        left, top, right, bottom = region[1:] * known.spatial_scale
         image = _chosen(images, region)
-        rows = _cell_bounds(top, bottom, pooled_size[0], image.shape[1])
-        columns = _cell_bounds(left, right, pooled_size[1], image.shape[2])
+        rows = _cell_bounds(top, bottom, known.pooled_size[0], image.shape[1])
+        columns = _cell_bounds(left, right, known.pooled_size[1], image.shape[2])
         for y, (above, below) in enumerate(rows):
             for x, (before, after) in enumerate(columns):
                 if above < below and before < after:
                     cell = widened(image[:, above:below, before:after])
                     result[:, y, x] = cell.max((1, 2)).astype(data.dtype)
-    return layouts.blocked(pooled, "NCHW", layout)
+    return layouts.blocked(pooled, "NCHW", known.layout)
 
 
 roi_pool = define(
@@ -272,8 +258,8 @@ roi_pool = define(
     ],
     attrs=ROIPoolAttrs,
     relation=_roi_type,
-    reference=_roi_pool,
-    compute=roi_loops.roi_pool,
+    reference=with_attrs(ROIPoolAttrs, _roi_pool),
+    compute=with_attrs(ROIPoolAttrs, roi_loops.roi_pool),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     layout=WHOLE_IMAGE,
     samples=[

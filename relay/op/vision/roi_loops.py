@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from relay import te
 from relay.immutable import frozen
@@ -36,18 +37,16 @@ class Cell:
 def _cell_by_cell(
     data: te.Tensor,
     rois: te.Tensor,
-    pooled_size: Sequence[int],
-    spatial_scale: float,
-    layout: str,
     out: te.Spec,
+    known: Any,
     fill: Callable[[te.Builder, Cell], None],
     shift: float = 0.0,
 ) -> te.Tensor:
     """The result, with cells written by `fill`; boxes are shifted by `shift`."""
-    images = view(data, layout)
+    images = view(data, known.layout)
 
     def write(b: te.Builder, result: te.Buffer) -> None:
-        with spread(b, (rois.shape[0], *pooled_size)) as (region, *place):
+        with spread(b, (rois.shape[0], *known.pooled_size)) as (region, *place):
             last = te.cast(images.extent("N") - 1, "float64")
             number = te.cast(rois[region, 0], "float64")
             image = b.let(te.cast(te.minimum(te.maximum(number, 0.0), last), "int64"))
@@ -55,7 +54,7 @@ def _cell_by_cell(
             named = te.every(number >= 0.0, number <= last)
             b.expect(named, te.cast(number, "int64"), count, "the number of an image")
             left, top, right, bottom = (
-                b.let(te.cast(rois[region, i], "float64") * spatial_scale - shift)
+                b.let(te.cast(rois[region, i], "float64") * known.spatial_scale - shift)
                 for i in range(1, 5)
             )
 
@@ -74,25 +73,15 @@ def _cell_by_cell(
 # --- roi_align ---------------------------------------------------------------------------------
 
 
-def roi_align(
-    data: te.Tensor,
-    rois: te.Tensor,
-    pooled_size: Sequence[int],
-    spatial_scale: float,
-    sample_ratio: int,
-    layout: str,
-    mode: str,
-    aligned: bool,
-    out: te.Spec,
-) -> te.Tensor:
+def roi_align(data: te.Tensor, rois: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
     """`vision.roi_align`"""
-    wide = scalars.wide(data.dtype)
+    wide, mode = scalars.wide(data.dtype), known.mode
     combined = _largest if mode == "max_term" else _weighted
 
     def fill(b: te.Builder, cell: Cell) -> None:
         samples = [
-            _samples(b, start, end, cells, sample_ratio, aligned)
-            for (start, end), cells in zip(cell.region, pooled_size, strict=True)
+            _samples(b, start, end, cells, known.sample_ratio, known.aligned)
+            for (start, end), cells in zip(cell.region, known.pooled_size, strict=True)
         ]
         inside = [
             _inside(b, start, count, step, index, extent)
@@ -131,8 +120,7 @@ def roi_align(
                 least = te.maximum(totals[c], 0.0)
                 cell.put(c, te.select(some, te.select(every, totals[c], least), 0.0))
 
-    shift = 0.5 if aligned else 0.0
-    return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill, shift)
+    return _cell_by_cell(data, rois, out, known, fill, 0.5 if known.aligned else 0.0)
 
 
 def _samples(
@@ -206,14 +194,7 @@ def _largest(terms: Iterable[tuple[te.Expr, te.Expr]]) -> te.Expr:
 # --- roi_pool ----------------------------------------------------------------------------------
 
 
-def roi_pool(
-    data: te.Tensor,
-    rois: te.Tensor,
-    pooled_size: Sequence[int],
-    spatial_scale: float,
-    layout: str,
-    out: te.Spec,
-) -> te.Tensor:
+def roi_pool(data: te.Tensor, rois: te.Tensor, out: te.Spec, known: Any) -> te.Tensor:
     """`vision.roi_pool`"""
     wide = scalars.wide(data.dtype)
 
@@ -221,7 +202,7 @@ def roi_pool(
         bounds = [
             _bounds(b, *region, place, cells, extent)
             for region, place, cells, extent in zip(
-                cell.region, cell.place, pooled_size, cell.extents, strict=True
+                cell.region, cell.place, known.pooled_size, cell.extents, strict=True
             )
         ]
         (above, height), (before, width) = bounds
@@ -231,7 +212,7 @@ def roi_pool(
                 b.store(best, (), te.maximum(best[()], cell.read(c, above + y, before + x)))
             cell.put(c, te.select((height > 0) & (width > 0), best[()], 0.0))
 
-    return _cell_by_cell(data, rois, pooled_size, spatial_scale, layout, out, fill)
+    return _cell_by_cell(data, rois, out, known, fill)
 
 
 def _bounds(
