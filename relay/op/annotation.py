@@ -254,7 +254,7 @@ DEVICE_COPY = _annotation(
     samples=[sample((2, 3), src_virtual_device="cpu(0)", dst_virtual_device="cpu(1)")],
 )
 
-# --- for people --------------------------------------------------------------------------------
+# --- for debugging -----------------------------------------------------------------------------
 
 
 @attrs

@@ -412,8 +412,8 @@ def between(call: Call, window: Window) -> Expr | None:
         if known.out_dtype not in (None, "", "float32"):
             return None
         known = type(known)(**{**given, "out_dtype": None})
-    centred = subtract(cast(found.data, "int32"), constant(found.by.zero_point, "int32"))
-    finer = multiply(centred, constant(FINER, "int32"))
+    centered = subtract(cast(found.data, "int32"), constant(found.by.zero_point, "int32"))
+    finer = multiply(centered, constant(FINER, "int32"))
     scale = np.asarray(found.by.scale / np.float32(FINER), np.float32)
     if scale < TINY:
         return None

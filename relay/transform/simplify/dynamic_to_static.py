@@ -116,7 +116,7 @@ def _function_values(module: IRModule) -> set[ir.GlobalVar]:
 
 
 class _Refining:
-    """Rewrites a typed function in the order of evaluation, with what is found out about types.
+    """Rewrites a typed function in evaluation order, with the types that rewriting refines.
 
     `results` are the types of the results of other functions, where more is known about them.
     """

@@ -195,7 +195,7 @@ class _Folding:
         return folded
 
     def _with_type(self, before: ir.Expr, after: ir.Expr) -> ir.Expr:
-        """`after`, of the type `before` has where folding may have found out more."""
+        """`after` with the type of `before`, where folding may have refined its type."""
         ty = _type(before)
         if after is before or ty is None or not is_dynamic(ty):
             return after
@@ -291,7 +291,7 @@ class _Folding:
         return self._evaluated(op, call, [NDArray(stand_in)])
 
     def _from_shapes(self, op: OpDef, before: ir.Call, after: ir.Call) -> ir.Expr:
-        """A call on integers that shapes are computed with, of which some may be known."""
+        """A call of shape arithmetic on integers, some of which may be constants."""
         ty = _type(before)
         if not isinstance(ty, TensorType) or ty.dtype not in shape_values.INTEGERS:
             return after
