@@ -23,21 +23,23 @@ simplifies, and declares the others. `text` defines and exports all of them.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from relay.native import heap, layout
 from relay.native.notation import assemble
 
+_DECLARATIONS: Final = """
+declare ptr @relay_carve(ptr, i64) cold nounwind
+declare ptr @relay_new_large(ptr, i64) cold nounwind
+declare ptr @relay_new_large_tensor(ptr, i64, i64) nounwind
+declare ptr @relay_new_view(ptr, ptr, i64) nounwind
+declare void @relay_free(ptr, ptr) nounwind
+declare i32 @relay_poll(ptr) cold nounwind
+declare ptr @relay_frame_more(ptr, i64) cold nounwind
+"""
 # Symbols of the runtime that programs refer to; the loader provides the addresses.
-PROGRAM_IMPORTS: Final = (
-    "relay_carve",
-    "relay_new_large",
-    "relay_new_large_tensor",
-    "relay_new_view",
-    "relay_free",
-    "relay_poll",
-    "relay_frame_more",
-)
+PROGRAM_IMPORTS: Final = tuple(re.findall(r"@(\w+)", _DECLARATIONS))
 
 
 def inline_text() -> str:
@@ -53,16 +55,6 @@ def text() -> str:
 def _fast(linkage: str) -> str:
     return assemble(_FAST, layout.numbers(linkage=linkage, small=heap.SMALL))
 
-
-_DECLARATIONS: Final = """
-declare ptr @relay_carve(ptr, i64) cold nounwind
-declare ptr @relay_new_large(ptr, i64) cold nounwind
-declare ptr @relay_new_large_tensor(ptr, i64, i64) nounwind
-declare ptr @relay_new_view(ptr, ptr, i64) nounwind
-declare void @relay_free(ptr, ptr) nounwind
-declare i32 @relay_poll(ptr) cold nounwind
-declare ptr @relay_frame_more(ptr, i64) cold nounwind
-"""
 
 _FAST: Final = """
 ; --- allocation

@@ -25,20 +25,10 @@ from relay.native.notation import assemble
 from relay.program.native import Site
 from relay.program.plan import ALIGNMENT
 from relay.target.llvm import abi
+from relay.target.llvm.c import tables
 from relay.target.llvm.c.failures import FAILURES, WRONG_VALUE, formats_text
 from relay.target.llvm.c.running import RUNNING
-from relay.target.llvm.c.tables import (
-    CONSTRUCTOR,
-    FIRST_NAMED,
-    NO_OBJECT,
-    PART,
-    Constants,
-    Sizes,
-    bytes_text,
-    constructors_text,
-    parts_text,
-    sites_text,
-)
+from relay.target.llvm.c.tables import Constants
 from relay.target.llvm.c.types import CTypes
 from relay.target.llvm.c.values import MAKING, READING
 from relay.target.llvm.program.words import is_object
@@ -59,12 +49,13 @@ MOST_DIMENSIONS: Final = 64
 
 def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: Constants) -> str:
     """All functions but `create`, `destroy` and `error`. `entry` runs the program."""
-    sizes = Sizes()
-    tables = [
-        parts_text("relay_arguments", [(f"argument `{p.name}`", p) for p in types.params], sizes),
-        constructors_text(types.constructors, sizes),
-        bytes_text("relay_results", [is_object(place.spec) for place in types.results]),
-        sites_text(sites),
+    sizes = tables.Sizes()
+    arguments = [(f"argument `{param.name}`", param) for param in types.params]
+    data = [
+        tables.parts_text("relay_arguments", arguments, sizes),
+        tables.constructors_text(types.constructors, sizes),
+        tables.bytes_text("relay_results", [is_object(slot.spec) for slot in types.results]),
+        tables.sites_text(sites),
         sizes.text(),
         constants.text(),
     ]
@@ -89,10 +80,10 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         message_at=MESSAGE,
         message_size=MESSAGE_SIZE,
         most_dimensions=MOST_DIMENSIONS,
-        part_type=PART,
-        constructor_type=CONSTRUCTOR,
-        no_object=NO_OBJECT,
-        first_named=FIRST_NAMED,
+        part_type=tables.PART,
+        constructor_type=tables.CONSTRUCTOR,
+        no_object=tables.NO_OBJECT,
+        first_named=tables.FIRST_NAMED,
         wrong_value=WRONG_VALUE,
         index=abi.DETAILS[1],
         extent=abi.DETAILS[2],
@@ -102,7 +93,7 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         out_of_memory=abi.OUT_OF_MEMORY,
     )
     functions = _MODEL + _HOLDS + FAILURES + MAKING + READING + RUNNING
-    return "\n".join([*tables, formats_text(), assemble(functions, names)])
+    return "\n".join([*data, formats_text(), assemble(functions, names)])
 
 
 def model_size(constants: Constants) -> int:

@@ -29,28 +29,12 @@ from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
 from relay.target.llvm.schedules.tile import Tile, Window, tile_for
 from relay.target.llvm.target import LLVMTarget
-from relay.te import access
+from relay.te import access, schedule
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
 from relay.te.instruction import Instruction
 from relay.te.loops import MemoryScope
 from relay.te.reduction import SUM
-from relay.te.schedule import (
-    Schedule,
-    compute_at,
-    extract,
-    facts,
-    fuse,
-    inline,
-    pack,
-    parallel,
-    reindex,
-    reorder,
-    set_scope,
-    split,
-    tensorize,
-    unroll,
-    vectorize,
-)
+from relay.te.schedule import Schedule, facts
 from relay.te.schedule.loops import is_multiple
 from relay.te.simplify import Simplifier
 
@@ -250,7 +234,7 @@ def matching_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[st
         divided = _divided_loop(found, by_var)
         if divided is None or not is_multiple(stage.loop(divided[0]).extent, divided[1]):
             return None
-        s = split(s, root, divided[0], divided[1])
+        s = schedule.split(s, root, divided[0], divided[1])
     return None
 
 
@@ -297,22 +281,22 @@ def contraction(
     )
     tile = _narrowed(tile, form, rows)
     work = facts.points(s[name])
-    s = reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
+    s = schedule.reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
     # the loops of the root in the same order, with groups fused
-    s = reorder(s, root, *(loop_of[axis] for axis in (*outer, *row_group, *column_group)))
+    s = schedule.reorder(s, root, *(loop_of[axis] for axis in (*outer, *row_group, *column_group)))
     s, row = _fused(s, root, [loop_of[axis] for axis in row_group])
     s, column = _fused(s, root, [loop_of[axis] for axis in column_group])
     s, panel = _pack(s, name, len(form.batch) + len(far_columns), len(outer), form, tile)
-    s = split(s, root, column, tile.columns, ("panel", "c"))
-    s = split(s, root, row, tile.rows, ("tile", "r"))
+    s = schedule.split(s, root, column, tile.columns, ("panel", "c"))
+    s = schedule.split(s, root, row, tile.rows, ("tile", "r"))
     before = [loop_of[axis] for axis in (*form.batch, *far_columns)]
     between = [loop_of[axis] for axis in far_rows]
     ready = constants_only(s, panel, constants)
     by_lines = ready and _lines_outside(form, far_rows)
     middle = [*between, "panel"] if by_lines else ["panel", *between]
-    s = reorder(s, root, *before, *middle, "tile", "r", "c")
+    s = schedule.reorder(s, root, *before, *middle, "tile", "r", "c")
     s = _vectors(s, root, "c", tile)
-    s = unroll(s, root, "r")
+    s = schedule.unroll(s, root, "r")
     panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
     at_panel = not ready and panels >= _ENOUGH
     level = "panel"
@@ -325,11 +309,11 @@ def contraction(
             s, level = _parallelize(s, root, panels, between, alternating=once)
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels if they are parallel)
-    s = compute_at(s, name, root, order[order.index("r") - 1], padded=True)
+    s = schedule.compute_at(s, name, root, order[order.index("r") - 1], padded=True)
     plain = form.instruction is not None and not target.has_vnni
     s = _micro_kernel(s, name, tile, form.instruction, _PLAIN_DEPTH if plain else _DEPTH)
     if at_panel:
-        s = compute_at(s, panel, root, level)
+        s = schedule.compute_at(s, panel, root, level)
     return elementwise(s, panel, target, threads=threads and not at_panel)
 
 
@@ -343,7 +327,7 @@ def _parallelize(
     far = prod(facts.extents(s[root].loop(one).extent for one in between))
     if panels < _ENOUGH and panels * far < _ENOUGH:
         loops = [loop.name for loop in s[root].loops if loop.name != "tile"]
-        return parallel(reorder(s, root, "tile", *loops), root, "tile"), "tile"
+        return schedule.parallel(schedule.reorder(s, root, "tile", *loops), root, "tile"), "tile"
     level = "panel" if panels >= _ENOUGH else between[-1]
     outside = [loop.name for loop in s[root].loops[: s[root].position(level) + 1]]
     later = [one for one in outside if not isinstance(s[root].loop(one).extent, Const)]
@@ -359,9 +343,9 @@ def _parallelize_until(
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
         name = f"{first.name}.{second.name}"
-        s = fuse(s, root, first.name, second.name, name)
+        s = schedule.fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
-    return parallel(s, root, level, alternating=alternating), level
+    return schedule.parallel(s, root, level, alternating=alternating), level
 
 
 def _parallelize_one(
@@ -373,7 +357,7 @@ def _parallelize_one(
     if first not in later and facts.count(s[root].loop(first)) < _ENOUGH:
         first = later[0]
     order = [first, *(one for one in outside if one != first)]
-    return parallel(reorder(s, root, *order), root, first), order[-1]
+    return schedule.parallel(schedule.reorder(s, root, *order), root, first), order[-1]
 
 
 def _row_group(form: Form) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
@@ -409,7 +393,7 @@ def _is_block(axis: Axis) -> bool:
 def _fused(s: Schedule, root: str, names: list[str]) -> tuple[Schedule, str]:
     name = names[0]
     for other in names[1:]:
-        s = fuse(s, root, name, other)
+        s = schedule.fuse(s, root, name, other)
         name = f"{name}.{other}"
     return s, name
 
@@ -432,20 +416,20 @@ def _pack(
     depth = [axis for axis in reduction.axes if axis in used]
     over = [*own, *depth, op.axes[-1]]
     whole, panel = f"{name}.factor", f"{name}.panel"
-    s = extract(s, name, part, over, whole)
+    s = schedule.extract(s, name, part, over, whole)
     factor = s[whole].tensors[0]
     last = len(over) - 1
     inner = last if form.instruction is None else last - 1  # its steps come last
     order = (*range(len(own)), last, *range(len(own), inner), last + 1, *range(inner, last))
-    s = pack(s, name, factor, panel, [(last, tile.columns)], order)
-    return inline(s, whole), panel
+    s = schedule.pack(s, name, factor, panel, [(last, tile.columns)], order)
+    return schedule.inline(s, whole), panel
 
 
 def _vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
     if tile.vectors == 1:
-        return vectorize(s, stage, loop)
-    s = split(s, stage, loop, tile.lanes, ("cv", "cl"))
-    return unroll(vectorize(s, stage, "cl"), stage, "cv")
+        return schedule.vectorize(s, stage, loop)
+    s = schedule.split(s, stage, loop, tile.lanes, ("cv", "cl"))
+    return schedule.unroll(schedule.vectorize(s, stage, "cl"), stage, "cv")
 
 
 def _micro_kernel(
@@ -456,30 +440,32 @@ def _micro_kernel(
     reducing = [loop.name for loop in s[name].loops if loop.reduces]
     steps = [reducing.pop()] if instruction is not None else []
     for loop in spatial[:-1]:
-        s = unroll(s, name, loop.name)
+        s = schedule.unroll(s, name, loop.name)
     s = _vectors(s, name, spatial[-1].name, tile)
     columns = ["cv", "cl"] if tile.vectors > 1 else [spatial[-1].name]
     last = _innermost_nontrivial(s, name, reducing)
     depth = s[name].loop(reducing[last])
     if isinstance(depth.extent, Const) and depth.count <= most:
-        s = unroll(s, name, depth.name)
+        s = schedule.unroll(s, name, depth.name)
         if last > 0:
             s = _unroll_window(s, name, reducing[last - 1], depth.count)
     else:
-        s = split(s, name, depth.name, most, ("ko", "ki"))
-        s = unroll(s, name, "ki")
+        s = schedule.split(s, name, depth.name, most, ("ko", "ki"))
+        s = schedule.unroll(s, name, "ki")
         reducing[last : last + 1] = ["ko", "ki"]
-    s = reorder(s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns, *steps)
+    s = schedule.reorder(
+        s, name, *reducing, *(loop.name for loop in spatial[:-1]), *columns, *steps
+    )
     if instruction is not None:
-        s = tensorize(s, name, steps[0], instruction)
-    return set_scope(s, name, MemoryScope.REGISTER)
+        s = schedule.tensorize(s, name, steps[0], instruction)
+    return schedule.set_scope(s, name, MemoryScope.REGISTER)
 
 
 def _unroll_window(s: Schedule, name: str, outer: str, taps: int) -> Schedule:
     """Unroll another loop around one of `taps` iterations, if both together are short."""
     loop = s[name].loop(outer)
     few = isinstance(loop.extent, Const) and loop.count * taps <= _WINDOW
-    return unroll(s, name, outer) if few else s
+    return schedule.unroll(s, name, outer) if few else s
 
 
 def _innermost_nontrivial(s: Schedule, name: str, loops: Sequence[str]) -> int:

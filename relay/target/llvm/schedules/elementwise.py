@@ -18,20 +18,10 @@ from __future__ import annotations
 
 from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.target import LLVMTarget
-from relay.te import access
+from relay.te import access, schedule
 from relay.te.expr import Const, width
 from relay.te.loops import MemoryScope
-from relay.te.schedule import (
-    Schedule,
-    facts,
-    fuse,
-    parallel,
-    reorder,
-    split,
-    stream,
-    unroll,
-    vectorize,
-)
+from relay.te.schedule import Schedule, facts
 from relay.te.schedule.loops import is_multiple
 
 _STREAMED = 32 << 20  # bytes that do not stay in a cache
@@ -56,7 +46,7 @@ def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = 
         last = s[stage].loops[-1]
         if not isinstance(last.extent, Const) or last.count >= lanes // 2:
             break
-        s = fuse(s, stage, s[stage].loops[-2].name, last.name)
+        s = schedule.fuse(s, stage, s[stage].loops[-2].name, last.name)
     last = s[stage].loops[-1]
     width = lanes
     if isinstance(last.extent, Const):
@@ -64,8 +54,8 @@ def elementwise(s: Schedule, stage: str, target: LLVMTarget, *, threads: bool = 
             width //= 2
     if width > 1:
         inner, lane = f"{last.name}.v", f"{last.name}.l"
-        s = split(s, stage, last.name, width, (inner, lane))
-        s = vectorize(s, stage, lane)
+        s = schedule.split(s, stage, last.name, width, (inner, lane))
+        s = schedule.vectorize(s, stage, lane)
     else:
         inner = last.name
     if threads and work >= PARALLEL_WORK:
@@ -103,20 +93,20 @@ def _vectors_of_words(
     if isinstance(last.extent, Const):
         while lanes > 1 and lanes // 2 >= last.count:
             lanes //= 2
-    s = split(s, stage, last.name, lanes, (inner, lane))
-    s = split(s, stage, across, _WORD, (across, part))
+    s = schedule.split(s, stage, last.name, lanes, (inner, lane))
+    s = schedule.split(s, stage, across, _WORD, (across, part))
     order = [loop.name for loop in s[stage].loops if loop.name not in (part, lane)]
-    s = reorder(s, stage, *order, part, lane)
+    s = schedule.reorder(s, stage, *order, part, lane)
     if whole:
-        return vectorize(fuse(s, stage, part, lane, lane), stage, lane), inner
-    return unroll(vectorize(s, stage, lane), stage, part), inner
+        return schedule.vectorize(schedule.fuse(s, stage, part, lane, lane), stage, lane), inner
+    return schedule.unroll(schedule.vectorize(s, stage, lane), stage, part), inner
 
 
 def stream_large(s: Schedule, stage: str) -> Schedule:
     """Use streaming stores for large results, which no reader finds in a cache."""
     found = s[stage]
     if found.scope is MemoryScope.GLOBAL and facts.result_bytes(found) >= _STREAMED:
-        return stream(s, stage)
+        return schedule.stream(s, stage)
     return s
 
 
@@ -132,7 +122,7 @@ def _parallelize(s: Schedule, stage: str, inner: str) -> Schedule:
     count = facts.count(s[stage].loop(inner))
     chunk = _chunk_size(count, min(_CHUNK, count * turns // _TURNS))
     if chunk > 1:
-        s = split(s, stage, inner, chunk, (f"{inner}.c", f"{inner}.w"))
+        s = schedule.split(s, stage, inner, chunk, (f"{inner}.c", f"{inner}.w"))
     return _parallel_over(s, stage, len(outer) + 1)
 
 
@@ -150,5 +140,5 @@ def _parallel_over(s: Schedule, stage: str, loops: int) -> Schedule:
     for _ in range(loops - 1):
         first, second = s[stage].loops[:2]
         name = f"{first.name}.{second.name}"
-        s = fuse(s, stage, first.name, second.name, name)
-    return parallel(s, stage, name)
+        s = schedule.fuse(s, stage, first.name, second.name, name)
+    return schedule.parallel(s, stage, name)

@@ -18,24 +18,10 @@ from math import prod
 from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.schedules.elementwise import elementwise, stream_large
 from relay.target.llvm.target import LLVMTarget
-from relay.te import access
+from relay.te import access, schedule
 from relay.te.expr import Const, Var, index, variables
 from relay.te.loops import Kind, MemoryScope
-from relay.te.schedule import (
-    Loop,
-    Schedule,
-    Stage,
-    compute_at,
-    facts,
-    fuse,
-    parallel,
-    reorder,
-    rfactor,
-    set_scope,
-    split,
-    unroll,
-    vectorize,
-)
+from relay.te.schedule import Loop, Schedule, Stage, facts
 
 _UNROLL = 72  # copies: a window of nine elements for eight vectors
 _PARTS = 4  # vectors of partial results, to hide the latency of additions
@@ -64,7 +50,7 @@ def rows(
     tiled = bool(row) and _vectors_along_rows(s, root, inside, row[-1])
     s = stream_large(s, root)
     if row and column:
-        s = reorder(s, root, *row, *column)
+        s = schedule.reorder(s, root, *row, *column)
     parts = _parts(s, root, inside, row[-1]) if tiled else _PARTS
     level, s = _outer_loops(s, root, row, column, tiled, lanes, parts)
     in_lines = bool(image) and len(row) > 2 and any(loop.name == "pixel" for loop in s[root].loops)
@@ -79,9 +65,9 @@ def rows(
         outermost, s = _parallelize(s, root, around)
         level, around = level if in_lines else outermost, outermost
     for name in reversed(inside):
-        s = compute_at(s, name, root, level)
+        s = schedule.compute_at(s, name, root, level)
     if in_lines:
-        s = _vectors(compute_at(s, image, root, around), image, lanes)
+        s = _vectors(schedule.compute_at(s, image, root, around), image, lanes)
     for name in inside:
         s = _inner_stage(s, name, target, lanes)
     return s
@@ -92,7 +78,7 @@ def _in_lines(s: Schedule, root: str, row: str) -> Schedule:
     cache."""
     count = facts.count(s[root].loop(row))
     few = -(-count // -(-count // _LINES))
-    return split(s, root, row, few, ("lines", "line"))
+    return schedule.split(s, root, row, few, ("lines", "line"))
 
 
 def _reduce_first(
@@ -176,8 +162,8 @@ def _outer_loops(
     last = s[root].loops[-1]
     width = _width(last, lanes)
     if width > 1:
-        s = split(s, root, last.name, width, ("vector", "lane"))
-        s = vectorize(s, root, "lane")
+        s = schedule.split(s, root, last.name, width, ("vector", "lane"))
+        s = schedule.vectorize(s, root, "lane")
     return level, s
 
 
@@ -204,18 +190,20 @@ def _tiled(
     width = _width(s[root].loop(row[-1]), lanes)
     if len(row) > 1 and (pixels := _pixels(s[root], row, width)) > 1:
         # one vector per pixel, as in blocked layouts: several pixels per tile
-        s = split(s, root, row[-2], pixels, ("tile", "pixel"))
-        s = reorder(s, root, *row[:-2], "tile", *column, "pixel", row[-1])
-        return vectorize(unroll(s, root, "pixel"), root, row[-1])
+        s = schedule.split(s, root, row[-2], pixels, ("tile", "pixel"))
+        s = schedule.reorder(s, root, *row[:-2], "tile", *column, "pixel", row[-1])
+        return schedule.vectorize(schedule.unroll(s, root, "pixel"), root, row[-1])
     vectors = max(1, min(parts, -(-facts.count(s[root].loop(row[-1])) // width)))
     # whole words as names, which differ from those of axes
-    s = split(s, root, row[-1], width * vectors, ("tile", "inner"))
-    s = reorder(s, root, *row[:-1], "tile", *column, "inner")
+    s = schedule.split(s, root, row[-1], width * vectors, ("tile", "inner"))
+    s = schedule.reorder(s, root, *row[:-1], "tile", *column, "inner")
     lane = "inner"
     if vectors > 1:
-        s = unroll(split(s, root, "inner", width, ("vector", "lane")), root, "vector")
+        s = schedule.unroll(
+            schedule.split(s, root, "inner", width, ("vector", "lane")), root, "vector"
+        )
         lane = "lane"
-    return vectorize(s, root, lane) if width > 1 else s
+    return schedule.vectorize(s, root, lane) if width > 1 else s
 
 
 def _pixels(root: Stage, row: list[str], width: int) -> int:
@@ -249,14 +237,14 @@ def _vectors(s: Schedule, name: str, lanes: int) -> Schedule:
     """Vectorize a row that several stages read; a scalar is in a register."""
     stage = s[name]
     if prod(facts.extents(stage.region)) == 1:
-        s = set_scope(s, name, MemoryScope.REGISTER)
+        s = schedule.set_scope(s, name, MemoryScope.REGISTER)
     if not stage.loops:
         return s
     last = stage.loops[-1]
     width = _width(last, lanes)
     if width > 1:
-        s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
-        s = vectorize(s, name, f"{last.name}.l")
+        s = schedule.split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
+        s = schedule.vectorize(s, name, f"{last.name}.l")
     return s
 
 
@@ -269,9 +257,9 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
     count, width = facts.count(last), _width(last, lanes)
     names = [loop.name for loop in spatial[:-1]]
     if width > 1 and count > width:
-        s = split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
+        s = schedule.split(s, name, last.name, width, (f"{last.name}.v", f"{last.name}.l"))
         names += [f"{last.name}.v", f"{last.name}.l"]
-        s = vectorize(s, name, f"{last.name}.l")
+        s = schedule.vectorize(s, name, f"{last.name}.l")
         # padded to whole vectors, so that the last one is in a register as well
         if isinstance(last.extent, Const):
             room = index(-(-count // width) * width)
@@ -279,24 +267,24 @@ def _tile(s: Schedule, name: str, lanes: int, size: int) -> Schedule:
     else:
         names.append(last.name)
         if width > 1:
-            s = vectorize(s, name, last.name)
-    s = reorder(s, name, *reducing, *names)
+            s = schedule.vectorize(s, name, last.name)
+    s = schedule.reorder(s, name, *reducing, *names)
     if size <= _REGISTERS * lanes:
         for loop in names:
             if s[name].loop(loop).kind is Kind.SERIAL:
-                s = unroll(s, name, loop)
-        s = set_scope(s, name, MemoryScope.REGISTER)
+                s = schedule.unroll(s, name, loop)
+        s = schedule.set_scope(s, name, MemoryScope.REGISTER)
     window = prod(facts.extents(s[name].loop(loop).extent for loop in reducing))
     if window * max(1, size // lanes) <= _UNROLL:
         for loop in reducing:
-            s = unroll(s, name, loop)
+            s = schedule.unroll(s, name, loop)
     return s
 
 
 def _reduce_in_lanes(s: Schedule, name: str, lanes: int) -> Schedule:
     """One result from partial results in vector lanes, combined by halves."""
     stage = s[name]
-    s = set_scope(s, name, MemoryScope.REGISTER)
+    s = schedule.set_scope(s, name, MemoryScope.REGISTER)
     reducing = [loop for loop in stage.loops if loop.reduces]
     simplify = facts.simplifier(stage)
     scores = [
@@ -324,7 +312,7 @@ def _reduce_in_lanes(s: Schedule, name: str, lanes: int) -> Schedule:
         total, level = half, level + 1
     for rest in s[name].loops:
         if rest.reduces:
-            s = unroll(s, name, rest.name)
+            s = schedule.unroll(s, name, rest.name)
     return s
 
 
@@ -337,19 +325,19 @@ def _partial(s: Schedule, name: str, axis: int, total: int, part: str, width: in
     names = [loop.name for loop in stage.loops if not loop.reduces and loop.name != lane]
     reducing = [loop.name for loop in stage.loops if loop.reduces]
     if total > width:
-        s = split(s, part, lane, width, ("lv", "ll"))
-        s = unroll(s, part, "lv")
-        s = vectorize(s, part, "ll")
+        s = schedule.split(s, part, lane, width, ("lv", "ll"))
+        s = schedule.unroll(s, part, "lv")
+        s = schedule.vectorize(s, part, "ll")
         names += ["lv", "ll"]
     else:
-        s = vectorize(s, part, lane)
+        s = schedule.vectorize(s, part, lane)
         names.append(lane)
-    s = reorder(s, part, *reducing, *names)
-    s = set_scope(s, part, MemoryScope.REGISTER)
+    s = schedule.reorder(s, part, *reducing, *names)
+    s = schedule.set_scope(s, part, MemoryScope.REGISTER)
     steps = prod(facts.extents(s[part].loop(loop).extent for loop in reducing))
     if steps <= 4:
         for loop in reducing:
-            s = unroll(s, part, loop)
+            s = schedule.unroll(s, part, loop)
     assert s[name].at == place and s[name].scope is scope
     return s
 
@@ -357,12 +345,12 @@ def _partial(s: Schedule, name: str, axis: int, total: int, part: str, width: in
 def _rfactor_in_place(s: Schedule, name: str, axis: int, lanes: int, part: str) -> Schedule:
     """`rfactor` of a stage that already has its place: both parts are computed there."""
     before = s[name]
-    s = rfactor(s, name, axis, lanes, part)
+    s = schedule.rfactor(s, name, axis, lanes, part)
     s = s.with_stage(replace(s[name], scope=before.scope))
     if before.at is None:
         return s
-    s = compute_at(s, name, *before.at)
-    return compute_at(s, part, *before.at)
+    s = schedule.compute_at(s, name, *before.at)
+    return schedule.compute_at(s, part, *before.at)
 
 
 def _parallelize(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
@@ -375,12 +363,12 @@ def _parallelize(s: Schedule, root: str, level: str) -> tuple[str, Schedule]:
     while s[root].loops[0].name != level:
         first, second = s[root].loops[:2]
         if not isinstance(second.extent, Const) and turns >= _ENOUGH:
-            return level, parallel(s, root, first.name)
+            return level, schedule.parallel(s, root, first.name)
         turns *= _static_count(second)
         name = f"{first.name}.{second.name}"
-        s = fuse(s, root, first.name, second.name, name)
+        s = schedule.fuse(s, root, first.name, second.name, name)
         level = name if second.name == level else level
-    return level, parallel(s, root, level)
+    return level, schedule.parallel(s, root, level)
 
 
 def _static_count(loop: Loop) -> int:
