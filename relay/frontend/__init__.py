@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 # What people call, and the folder it is in; the framework a folder needs is an extra of its name.
-_HOMES = {"from_onnx": "onnx"}
+_HOMES = {"from_onnx": "onnx", "from_pytorch": "pytorch"}
 
 
 def __getattr__(name: str) -> Any:

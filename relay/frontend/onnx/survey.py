@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from relay.errors import FrontendError
 from relay.frontend.common.converters import Converters
 from relay.frontend.common.naming import quoted
+from relay.frontend.common.unsupported import unsupported
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, find
 from relay.frontend.onnx.functions import Bodies, all_nodes, graphs_of, has_standard_body
 from relay.frontend.onnx.types import ELEMENT_TYPES, element_name, innermost
 from relay.frontend.onnx.versions import versions_of
-
-SHOWN = 5  # names per operator
 
 # operators that other libraries provide, and what to write instead
 _INSTEAD = {
@@ -54,21 +52,12 @@ def survey(
             elements.setdefault(element_name(number), []).append(name)
     if not operators and not elements:
         return
-    lines = [
-        *(f"operator {quoted(kind)}, {_where(names)}" for kind, names in sorted(operators.items())),
-        *(f"tensors of {kind}, {_where(names)}" for kind, names in sorted(elements.items())),
-    ]
     hints = [_INSTEAD[kind] for kind in sorted(operators) if kind in _INSTEAD]
     if len(hints) < len(operators):
         hints.append("operators of your own: from_onnx(model, operators=[table])")
-    text = "the model has what cannot be translated:\n    " + "\n    ".join(lines)
-    raise FrontendError.of(text, hint="; ".join(hints) or None)
-
-
-def _where(names: Sequence[str]) -> str:
-    some = ", ".join(map(quoted, names[:SHOWN]))
-    more = ", …" if len(names) > SHOWN else ""
-    return f"{len(names)} time{'s' if len(names) > 1 else ''}: {some}{more}"
+    found = {f"operator {quoted(kind)}": names for kind, names in operators.items()}
+    found |= {f"tensors of {kind}": names for kind, names in elements.items()}
+    raise unsupported(found, "; ".join(hints) or None)
 
 
 def _all_nodes(

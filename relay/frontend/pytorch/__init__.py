@@ -1,0 +1,8 @@
+"""Models of PyTorch as modules of Relay.
+
+mod, params = relay.frontend.from_pytorch(model, (example,))
+"""
+
+from relay.frontend.pytorch.importer import from_pytorch
+
+__all__ = ["from_pytorch"]

@@ -1,0 +1,43 @@
+"""`from_pytorch`: modules, exported programs and scripts of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from relay.errors import FrontendError
+from relay.frontend.common.converters import Converters
+from relay.frontend.pytorch.exported import from_exported
+from relay.ir.module import IRModule
+from relay.nd import NDArray
+
+
+def from_pytorch(
+    model: Any,
+    inputs: Sequence[Any] | None = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    operators: Sequence[Converters] = (),
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """The module of a model, and its parameters by the names that the model has.
+
+    `model` is an `nn.Module` with example `inputs` and `kwargs`, of which `dynamic_shapes` says, as
+    for `torch.export.export`, which sizes stay open; or an `ExportedProgram`. `operators` are
+    tables of converters of the user's own.
+    """
+    if isinstance(model, ExportedProgram):
+        return from_exported(model, operators)
+    if isinstance(model, torch.nn.Module):
+        given = tuple(inputs or ())
+        exported = torch.export.export(
+            model, given, dict(kwargs or {}), dynamic_shapes=dynamic_shapes
+        )
+        return from_exported(exported, operators)
+    raise FrontendError.of(
+        f"cannot import a {type(model).__name__}",
+        expected="an nn.Module with example inputs, or a torch.export.ExportedProgram",
+    )

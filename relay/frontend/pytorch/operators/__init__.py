@@ -1,0 +1,1 @@
+"""Converters of torch's operators, one file per family."""

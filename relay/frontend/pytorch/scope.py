@@ -1,0 +1,48 @@
+"""The names of a graph of torch, with the values they stand for.
+
+A value is an expression (a tensor), a Python number, string, bool or None, a dimension, a list of
+values, or complex numbers (`Complex`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from relay.frontend.common.scope import ImportScope
+from relay.immutable import frozen
+from relay.ir.dims import Symbol
+from relay.ir.expr import Expr, Var
+
+
+@frozen
+class Complex:
+    """A tensor of complex numbers: their parts along a trailing axis of 2."""
+
+    pairs: Expr
+
+
+@dataclass
+class TorchScope(ImportScope):
+    """The names of a graph, and the `let`s they stand for."""
+
+    names: dict[str, Any] = field(default_factory=dict)
+    # where the shape variables of the model are found: a tensor, and one of its axes
+    sources: dict[Symbol, tuple[Var, int]] = field(default_factory=dict)
+    # variables of this scope for dimensions
+    extents: dict[Symbol, Expr] = field(default_factory=dict)
+
+    def inner(self) -> TorchScope:
+        """A new scope inside this one."""
+        return TorchScope(self.module, self, sources=self.sources)
+
+    def lookup(self, name: str) -> Any:
+        """The value of a name, here or outside; KeyError for none."""
+        for scope in self.outwards():
+            if name in scope.names:
+                return scope.names[name]
+        raise KeyError(name)
+
+    def extent(self, dim: Symbol) -> Expr | None:
+        """The variable that holds a dimension, here or outside."""
+        return next((s.extents[dim] for s in self.outwards() if dim in s.extents), None)
