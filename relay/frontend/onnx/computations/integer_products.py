@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from relay import op
 from relay.frontend.common.builder import static
+from relay.frontend.common.products import product
 from relay.frontend.onnx.computations.quantization import is_scalar, less_zero_point, zero_of
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
-from relay.frontend.onnx.operators.products import product
 from relay.ir.expr import Expr, const
 from relay.op.qnn import op as qnn
 from relay.op.qnn.matmul import BATCH_MATMUL

@@ -11,7 +11,7 @@ import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.common.builder import int64
-from relay.frontend.onnx.computations.indices import clamped
+from relay.frontend.common.indices import clamped
 from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
 from relay.ir.dims import Dim

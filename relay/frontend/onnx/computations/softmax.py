@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from relay import op
-from relay.frontend.common.builder import int64
-from relay.frontend.onnx.node import Node
+from relay.frontend.common.builder import Builder, int64
 from relay.ir.expr import Expr
 
 
-def softmax(node: Node, data: Expr, axis: int) -> Expr:
+def softmax(node: Builder, data: Expr, axis: int) -> Expr:
     """Softmax in the element type of data. The standard rounds float16 and bfloat16 at every step,
     which kernels do only where they convert."""
     dtype = node.dtype(data)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
-
 import numpy as np
 
 from relay import op
+from relay.frontend.common import curves
 from relay.frontend.common.broadcast import broadcastable, trailing_axes
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
@@ -55,22 +54,17 @@ def shrink(node: Node, data: Expr) -> Expr:
 @table("HardSigmoid")
 def hard_sigmoid(node: Node, data: Expr) -> Expr:
     alpha, beta = node.attribute("alpha", _single(0.2)), node.attribute("beta", 0.5)
-    return _hard_sigmoid(node, data, alpha, beta)
+    return curves.hard_sigmoid(node, data, alpha, beta)
 
 
 @table("HardSwish")
 def hard_swish(node: Node, data: Expr) -> Expr:
-    return data * _hard_sigmoid(node, data, 1 / 6, 0.5)
-
-
-def _hard_sigmoid(node: Node, data: Expr, alpha: float, beta: float) -> Expr:
-    line = data * node.number(alpha, data) + node.number(beta, data)
-    return op.clip(line, 0.0, 1.0)
+    return data * curves.hard_sigmoid(node, data)
 
 
 @table("Elu")
 def elu(node: Node, data: Expr) -> Expr:
-    return _elu(node, data, node.attribute("alpha", 1.0), 1.0)
+    return curves.elu(node, data, node.attribute("alpha", 1.0))
 
 
 @table("Selu")
@@ -79,55 +73,23 @@ def selu(node: Node, data: Expr) -> Expr:
     exact = node.version >= 6
     alpha = node.attribute("alpha", 1.67326319217681884765625 if exact else 1.6732)
     gamma = node.attribute("gamma", 1.05070102214813232421875 if exact else 1.0507)
-    return _elu(node, data, alpha * gamma, gamma)
-
-
-def _elu(node: Node, data: Expr, below: float, above: float) -> Expr:
-    """`below * (exp(x) - 1)` for negative x, `above * x` elsewhere."""
-    curve = op.exp(data) - node.number(1, data)
-    line = data if above == 1 else node.number(above, data) * data
-    negative = data < node.number(0, data)
-    return op.where(negative, node.number(below, data) * curve, line)
+    return curves.elu(node, data, alpha * gamma, gamma)
 
 
 @table("Celu")
 def celu(node: Node, data: Expr) -> Expr:
-    alpha = node.number(node.attribute("alpha", 1.0), data)
-    zero, one = node.number(0, data), node.number(1, data)
-    curve = alpha * (op.exp(data / alpha) - one)
-    return op.maximum(data, zero) + op.minimum(curve, zero)
+    return curves.celu(node, data, node.attribute("alpha", 1.0))
 
 
 @table("Gelu")
 def gelu(node: Node, data: Expr) -> Expr:
-    """`x / 2 * (1 + erf(x / sqrt(2)))`, or its tanh approximation."""
-    half, one = node.number(0.5, data), node.number(1, data)
-    if node.attribute("approximate", "none") == "tanh":
-        cubic = data * data * (node.number(0.044715, data) * data)
-        scale = node.number(sqrt(2 / pi), data)
-        curve = op.tanh(scale * (data + cubic))
-    else:
-        curve = op.erf(data * node.number(1 / sqrt(2), data))
-    return half * data * (one + curve)
+    by_tanh = node.attribute("approximate", "none") == "tanh"
+    return curves.gelu(node, data, by_tanh=by_tanh)
 
 
-@table("Softplus")
-def softplus(node: Node, data: Expr) -> Expr:
-    """`max(x, 0) + log1p(exp(-|x|))`, which neither overflows nor cancels; log1p(y) is
-    2 atanh(y / (2 + y))."""
-    two = node.number(2, data)
-    small = node.let(op.exp(-op.abs(data)))
-    return op.maximum(data, node.number(0, data)) + two * op.atanh(small / (two + small))
-
-
-@table("Mish")
-def mish(node: Node, data: Expr) -> Expr:
-    return data * op.tanh(softplus(node, data))
-
-
-@table("Softsign")
-def softsign(node: Node, data: Expr) -> Expr:
-    return data / (node.number(1, data) + op.abs(data))
+table.add("Softplus", curves.softplus)
+table.add("Mish", curves.mish)
+table.add("Softsign", curves.softsign)
 
 
 @table("Swish")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay import op
+from relay.frontend.common.attention import Attention, join_heads, split_heads, with_past
 from relay.frontend.common.builder import int64
-from relay.frontend.onnx.computations.attention import Attention, join_heads, split_heads, with_past
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
 from relay.frontend.onnx.computations.rotation import rotated
+from relay.frontend.onnx.computations.softmax import softmax
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
@@ -42,7 +43,7 @@ def attention(
     before = None if past_keys is None else node.size(past_keys, 2)
     keys, values = with_past(node, past_keys, keys), with_past(node, past_values, values)
     given = node.as_dtype(values, dtype)
-    found = Attention.of(node, queries, keys, given)
+    found = Attention.of(node, queries, keys, given, softmax)
     if mask is not None:
         found = found.mask(mask, pads=node.version >= 24)
     found = _position_masks(node, found, before, lengths)

@@ -9,7 +9,7 @@ from relay.errors import VALUE
 from relay.frontend.common.broadcast import best_known, of_shape, trailing_axes
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.checking import as_scalar, within
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, const

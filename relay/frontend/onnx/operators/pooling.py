@@ -12,13 +12,12 @@ import ml_dtypes
 
 from relay import dtypes, op
 from relay.frontend.common.builder import int64, static
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
+from relay.frontend.common.partial_windows import inside_data
 from relay.frontend.onnx.computations.windows import Windows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import inner_extents
-from relay.ir import dims
-from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
 from relay.op.building.numerics import limits
 
@@ -201,7 +200,9 @@ def _pooled(node: Node, data: Expr, windows: Windows, pool: Pool, value: Expr | 
         return node.declare(found, declared, node.dtype(found))
     ceil_mode = bool(node.attribute("ceil_mode", 0))
     found = _over_all_axes(node, data, windows, pool, ceil_mode)
-    return _inside_data(node, node.let(found), data, windows) if ceil_mode else found
+    if not ceil_mode:
+        return found
+    return inside_data(node, node.let(found), data, windows.strides, windows.pads, windows.covered)
 
 
 def _over_all_axes(node: Node, data: Expr, windows: Windows, pool: Pool, ceil_mode: bool) -> Expr:
@@ -221,32 +222,6 @@ def _over_all_axes(node: Node, data: Expr, windows: Windows, pool: Pool, ceil_mo
         apart = op.reshape(found, (*kept, *counts))
         data = node.let(op.transpose(apart, [order.index(axis) for axis in range(2 + count)]))
     return data
-
-
-def _inside_data(node: Node, found: Expr, data: Expr, windows: Windows) -> Expr:
-    """A pool without the windows that begin after data, which rounding up may add."""
-    assert windows.pads is not None
-    shape, extents = node.shape(found), node.shape(data)[2:]
-    most: list[Dim] = []
-    for extent, stride, (before, after), covered, count in zip(
-        extents, windows.strides, windows.pads, windows.covered, shape[2:], strict=True
-    ):
-        begun = (extent + (before + stride - 1)) // stride
-        never = isinstance(covered, int) and after + stride <= covered
-        most.append(count if never else dims.minimum(begun, count))
-    if all(dims.equal(kept, count) is True for kept, count in zip(most, shape[2:], strict=True)):
-        return found
-    axes = tuple(range(2, len(shape)))
-    if (numbers := static(most)) is not None:
-        return op.strided_slice(found, [0] * len(axes), numbers, axes=axes)
-    sizes = node.extents(data, 2, len(shape))
-    rounded = [b + s - 1 for s, (b, _) in zip(windows.strides, windows.pads, strict=True)]
-    strides = int64(list(windows.strides))
-    ends = op.floor_divide(sizes + int64(rounded), strides)
-    begins = int64([0] * len(axes))
-    return node.declare(
-        op.strided_slice(found, begins, ends, axes=axes), (*shape[:2], *most), node.dtype(found)
-    )
 
 
 # --- whole channels ----------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relay import op
-from relay.frontend.onnx.computations.attention import Attention
+from relay.frontend.common.attention import Attention
+from relay.frontend.onnx.computations.softmax import softmax
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.types import element_type
@@ -19,7 +20,7 @@ def flex_attention(node: Node, queries: Expr, keys: Expr, values: Expr) -> Expr:
     """Attention with graphs that modify the scores and the probabilities."""
     for value, what in ((queries, "queries"), (keys, "keys"), (values, "values")):
         node.must_have_axes(value, 4, f"the {what}")
-    found = Attention.of(node, queries, keys, values)
+    found = Attention.of(node, queries, keys, values, softmax)
     dtype = node.dtype(queries)
     wanted = node.attribute("softmax_precision")
     if wanted is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relay import dtypes, op
 from relay.frontend.common.broadcast import trailing_axes
+from relay.frontend.common.products import product
 from relay.frontend.onnx.computations.integer_products import convolution, matrix_product
 from relay.frontend.onnx.computations.quantization import (
     Affine,
@@ -20,7 +21,6 @@ from relay.frontend.onnx.computations.quantization import (
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.conversion import converted
-from relay.frontend.onnx.operators.products import product
 from relay.frontend.onnx.types import element_type
 from relay.ir.expr import Expr, const
 

@@ -10,7 +10,7 @@ from relay import dtypes, op
 from relay.errors import REAL_VALUE
 from relay.frontend.common.broadcast import trailing_axes
 from relay.frontend.common.builder import int64
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, TupleGetItem, const

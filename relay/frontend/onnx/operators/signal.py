@@ -13,8 +13,8 @@ from relay import op
 from relay.errors import VALUE
 from relay.frontend.common.builder import int64
 from relay.frontend.common.checking import as_scalar, within
+from relay.frontend.common.indices import clamped
 from relay.frontend.onnx.branches import with_type
-from relay.frontend.onnx.computations.indices import clamped
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import joined
 from relay.frontend.onnx.node import Node

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from relay import op
+from relay.frontend.common.attention import Attention, join_heads, split_heads, with_past
 from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.common.builder import int64
-from relay.frontend.onnx.computations.attention import Attention, join_heads, split_heads, with_past
+from relay.frontend.common.products import product
 from relay.frontend.onnx.computations.rotation import rotated
+from relay.frontend.onnx.computations.softmax import softmax
 from relay.frontend.onnx.computations.standard import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.products import product
 from relay.ir import dims
 from relay.ir.expr import Expr
 from relay.ir.types import TensorType
@@ -81,7 +82,7 @@ def attended(
         old = [node.let(op.take(past, int64(place), axis=0)) for place in range(2)]
         before = node.size(past, 3)
         keys, values = with_past(node, old[0], keys), with_past(node, old[1], values)
-    found = _masked(node, Attention.of(node, queries, keys, values), mask, more, before)
+    found = _masked(node, Attention.of(node, queries, keys, values, softmax), mask, more, before)
     result = found.run(node.attribute("scale"))
     outputs = [join_heads(node, result.value())]
     if len(node.outputs) > 1:
@@ -182,7 +183,7 @@ def multi_head_attention(
     )
     before = None if past_keys is None else node.size(past_keys, 2)
     keys, values = with_past(node, past_keys, keys), with_past(node, past_values, values)
-    found = _masked(node, Attention.of(node, queries, keys, values), mask, more, before)
+    found = _masked(node, Attention.of(node, queries, keys, values, softmax), mask, more, before)
     result = found.run(node.attribute("scale"))
     outputs = [join_heads(node, result.value()), keys, values]
     if len(node.outputs) > 3:
@@ -265,7 +266,7 @@ def group_query_attention(
         length = node.let(op.maximum(total, node.size(past_keys, 2)))
         keys = _cached(node, past_keys, keys, before, length)
         values = _cached(node, past_values, values, before, length)
-    found = Attention.of(node, queries, keys, values)
+    found = Attention.of(node, queries, keys, values, softmax)
     found = _in_window(node, found, node.let(op.reshape(before, (-1, 1, 1, 1))))
     if more is not None:
         found = found.mask(more, pads=True)

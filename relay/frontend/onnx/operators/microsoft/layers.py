@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from relay import op
 from relay.frontend.common.broadcast import broadcastable
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
+from relay.frontend.common.products import product
 from relay.frontend.onnx.computations.standard import activated, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.microsoft.activations import fast_gelu_of
-from relay.frontend.onnx.operators.products import product
 from relay.ir.expr import Expr
 
 table = Converters("com.microsoft")

@@ -7,7 +7,7 @@ from functools import reduce
 
 from relay import op
 from relay.frontend.common.broadcast import broadcastable
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
 from relay.frontend.onnx.computations.standard import standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node

@@ -9,7 +9,7 @@ import numpy as np
 
 from relay import dtypes, op
 from relay.frontend.common.builder import int64
-from relay.frontend.onnx.computations.indices import in_range
+from relay.frontend.common.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Constant, Expr

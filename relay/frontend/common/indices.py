@@ -1,6 +1,6 @@
-"""Index checks: ONNX calls an index out of range an error, where operators of Relay clamp it.
+"""Index checks: models call an index out of range an error, where operators of Relay clamp it.
 
-Where the standard itself clamps, `clamped` says so in the program.
+Where a format itself clamps, `clamped` says so in the program.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
-from relay.frontend.common.builder import int64
-from relay.frontend.onnx.node import Node
+from relay.frontend.common.builder import Builder, int64
 from relay.ir.expr import Expr
 from relay.op.tensor.index_checks import checked
 
 
 def in_range(
-    node: Node, indices: Expr, data: Expr, axes: Sequence[int] = (0,), *, negative: bool = False
+    node: Builder, indices: Expr, data: Expr, axes: Sequence[int] = (0,), *, negative: bool = False
 ) -> Expr:
     """Indices checked to be inside the given axes of data; constants are checked here if they can.
 
@@ -36,7 +35,7 @@ def clamped(positions: Expr, extent: Expr) -> Expr:
 
 
 def _lie_inside(
-    node: Node, known: np.ndarray, data: Expr, axes: Sequence[int], negative: bool
+    node: Builder, known: np.ndarray, data: Expr, axes: Sequence[int], negative: bool
 ) -> bool:
     """Whether constant indices are inside for certain."""
     shape = node.shape(data)

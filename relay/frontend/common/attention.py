@@ -15,16 +15,21 @@ from dataclasses import replace
 
 from relay import dtypes, op
 from relay.frontend.common.broadcast import broadcastable, of_shape
-from relay.frontend.common.builder import int64, static
-from relay.frontend.onnx.computations.softmax import softmax
-from relay.frontend.onnx.node import GIVE_SIZES, Node
+from relay.frontend.common.builder import Builder, int64, static
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.expr import Expr, Tuple
 from relay.ir.types import TensorType
 
+# (node, data, axis) -> softmax along the axis
+Softmax = Callable[[Builder, Expr, int], Expr]
 
-def split_heads(node: Node, data: Expr, heads: int) -> Expr:
+
+def plain_softmax(node: Builder, data: Expr, axis: int) -> Expr:
+    return op.nn.softmax(data, axis=axis)
+
+
+def split_heads(node: Builder, data: Expr, heads: int) -> Expr:
     """(batch, rows, heads * n) to (batch, heads, rows, n)."""
     width = node.shape(data)[2]
     if heads <= 0 or (isinstance(width, int) and width % heads):
@@ -33,12 +38,12 @@ def split_heads(node: Node, data: Expr, heads: int) -> Expr:
     return node.let(op.transpose(apart, (0, 2, 1, 3)))
 
 
-def join_heads(node: Node, data: Expr) -> Expr:
+def join_heads(node: Builder, data: Expr) -> Expr:
     """(batch, heads, rows, n) to (batch, rows, heads * n)."""
     return node.let(op.reshape(op.transpose(data, (0, 2, 1, 3)), (0, 0, -3)))
 
 
-def with_past(node: Node, past: Expr | None, data: Expr) -> Expr:
+def with_past(node: Builder, past: Expr | None, data: Expr) -> Expr:
     """Keys or values concatenated to those of the past."""
     if past is None:
         return data
@@ -47,7 +52,7 @@ def with_past(node: Node, past: Expr | None, data: Expr) -> Expr:
     return node.let(op.concatenate([past, data], axis=2))
 
 
-def stretched(node: Node, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) -> Expr:
+def stretched(node: Builder, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) -> Expr:
     """Data broadcast to static extents, or to those of tensors at axes."""
     shape = tuple(one if isinstance(one, int) else node.shape(one[0])[one[1]] for one in wanted)
     if shape == node.shape(data):
@@ -63,7 +68,7 @@ def stretched(node: Node, data: Expr, wanted: Sequence[int | tuple[Expr, int]]) 
 class Attention:
     """Queries, keys and values of heads, (batch, heads, rows or length, n), and their masks."""
 
-    node: Node
+    node: Builder
     queries: Expr
     keys: Expr
     values: Expr
@@ -73,22 +78,30 @@ class Attention:
     allowed: Expr | None = None
     bias: Expr | None = None
     may_be_blind: bool = False  # a query may have no visible key
+    softmax: Softmax = plain_softmax
 
     @classmethod
-    def of(cls, node: Node, queries: Expr, keys: Expr, values: Expr) -> Attention:
+    def of(
+        cls,
+        node: Builder,
+        queries: Expr,
+        keys: Expr,
+        values: Expr,
+        softmax: Softmax = plain_softmax,
+    ) -> Attention:
         """Attention of tensors of rank 4, whose shapes are checked."""
         batch, count, _, width = node.shape(queries)
         _, heads, length, _ = node.shape(keys)
         if not isinstance(count, int) or not isinstance(heads, int):
             message = "how many heads there are must be known before the model runs"
             found = f"{node.type_of(queries)} and {node.type_of(keys)}"
-            raise node.refused(message, found=found, hint=GIVE_SIZES)
+            raise node.refused(message, found=found, hint=node.give_sizes)
         if heads <= 0 or count % heads:
             message = "the heads of queries do not share those of keys evenly"
             raise node.refused(message, f"a multiple of {heads}", str(count))
         keys = of_shape(node, keys, (batch, heads, length, width))
         values = of_shape(node, values, (batch, heads, length, node.shape(values)[3]))
-        return cls(node, queries, keys, values, heads, count // heads)
+        return cls(node, queries, keys, values, heads, count // heads, softmax=softmax)
 
     # --- rows of matrices
 
@@ -223,7 +236,7 @@ class Attention:
     def _softmax(self, scores: Expr, sinks: Expr | None) -> Expr:
         """Softmax of scores."""
         if sinks is None:
-            return softmax(self.node, self.node.let(scores), -1)
+            return self.softmax(self.node, self.node.let(scores), -1)
         node = self.node
         scores = node.let(scores)
         if node.rank(scores) == 3:
