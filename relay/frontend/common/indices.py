@@ -11,7 +11,7 @@ import numpy as np
 
 from relay import op
 from relay.frontend.common.builder import Builder, int64
-from relay.ir.expr import Expr
+from relay.ir.expr import Expr, const
 from relay.op.tensor.index_checks import checked
 
 
@@ -26,6 +26,21 @@ def in_range(
     if known is None or not _lie_inside(node, known, data, axes, negative):
         return node.let(checked(indices, data, axes, negative))
     return indices
+
+
+def from_front(node: Builder, indices: Expr, data: Expr, axis: int) -> Expr:
+    """Indices along an axis, which may be negative, checked and counted from the front."""
+    indices = in_range(node, indices, data, [axis], negative=True)
+    extent, dtype, known = node.shape(data)[axis], node.dtype(indices), node.constant(indices)
+    if known is not None and bool((known >= 0).all()):
+        return indices
+    if known is not None and isinstance(extent, int):
+        return node.let(const(np.where(known < 0, known + extent, known).astype(dtype), dtype))
+    if isinstance(extent, int):
+        length: Expr = const(extent, dtype)
+    else:
+        length = op.take(op.shape_of(data, dtype=dtype), int64(axis), axis=0)
+    return op.where(indices < const(0, dtype), indices + length, indices)
 
 
 def clamped(positions: Expr, extent: Expr) -> Expr:

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from relay import op
 from relay.errors import VALUE
 from relay.frontend.common.broadcast import best_known, of_shape, trailing_axes
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.checking import as_scalar, within
-from relay.frontend.common.indices import in_range
+from relay.frontend.common.indices import from_front, in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Expr
 
 table = Converters()
-
-
-def from_front(node: Node, indices: Expr, data: Expr, axis: int) -> Expr:
-    """Indices along an axis, which may be negative in ONNX, counted from the front."""
-    indices = in_range(node, indices, data, [axis], negative=True)
-    extent, dtype, known = node.shape(data)[axis], node.dtype(indices), node.constant(indices)
-    if known is not None and bool((known >= 0).all()):
-        return indices
-    if known is not None and isinstance(extent, int):
-        return node.importer.constant(np.where(known < 0, known + extent, known).astype(dtype))
-    if isinstance(extent, int):
-        length: Expr = const(extent, dtype)
-    else:
-        length = op.take(op.shape_of(data, dtype=dtype), int64(axis), axis=0)
-    return op.where(indices < const(0, dtype), indices + length, indices)
 
 
 @table("Gather")

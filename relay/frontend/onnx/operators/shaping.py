@@ -8,7 +8,6 @@ declared type, which is checked at run time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from relay.errors import VALUE
 from relay.frontend.common.broadcast import without_names
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.checking import axes_within, within
+from relay.frontend.common.reshaping import is_same, product, reshaped
 from relay.frontend.onnx.branches import Fork
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.elements import Elements
@@ -48,15 +48,10 @@ def shape(node: Node, data: Expr) -> Expr:
 
 @table("Size")
 def size(node: Node, data: Expr) -> Expr:
-    count = _product(node.shape(data))
+    count = product(node.shape(data))
     if isinstance(count, int):
         return node.importer.constant(np.array(count, "int64"))
     return op.ndarray_size(data, dtype="int64")
-
-
-def _product(extents: Sequence[Dim]) -> Dim:
-    one: Dim = 1
-    return reduce(dims.multiply, extents, one)
 
 
 # --- reshapes ----------------------------------------------------------------------------------
@@ -82,17 +77,7 @@ def reshape(node: Node, data: Expr, wanted: Expr | None = None) -> Expr:
         None if _may_be_a_code(one, old) or place in copied else one
         for place, one in enumerate(elements)
     )
-    new = _reshaped(elements, old, allowzero)
-    codes = _codes(elements, old, allowzero)
-    if codes is not None and _is_number_for_name(codes, old, new):
-        codes = None
-    if _product(old) != _product(new):
-        # equal at run time, though not for inference
-        data = without_names(node, data)
-    elif codes is not None:
-        return op.reshape(data, codes, allowzero=allowzero)
-    found = op.reshape(data, wanted if codes is None else codes, allowzero=allowzero)
-    return node.declare(found, new, node.dtype(data))
+    return reshaped(node, data, elements, lambda: wanted, allowzero=allowzero)
 
 
 def whole_shape(node: Node, wanted: Expr) -> Expr:
@@ -103,30 +88,11 @@ def whole_shape(node: Node, wanted: Expr) -> Expr:
     return wanted
 
 
-def _codes(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[int, ...] | None:
-    """A shape as numbers: 0 for an unchanged dimension, -1 for the one that is inferred; None where
-    that is not possible."""
-    codes: list[int] = []
-    rest: list[int] = []  # positions of other dimensions
-    for place, one in enumerate(elements):
-        if isinstance(one, int):
-            codes.append(one)
-        elif place < len(old) and _is_same(one, old[place]) and not allowzero:
-            codes.append(0)
-        else:
-            rest.append(place)
-            codes.append(-1)
-    if rest and (codes.count(-1) > 1 or 0 in elements):
-        return None
-    # an unknown element may be 0 or -1 itself
-    return None if any(elements[place] is None for place in rest) else tuple(codes)
-
-
 def _may_be_a_code(one: Dim | None, old: Sequence[Dim]) -> bool:
     """Whether a computed extent, like n - 4 of small models, may be -1 at run time."""
     if one is None or isinstance(one, int | dims.Any) or dims.sign_of(one) == 1:
         return False
-    if any(_is_same(one, extent) for extent in old):
+    if any(is_same(one, extent) for extent in old):
         return False
     names = set(dims.atoms(one))
     corners = [names, set(), *({name} for name in names)]  # names that are 0; others are 1
@@ -155,41 +121,13 @@ def _is_zero_at(one: Dim | None, symbol: dims.Symbol) -> bool:
     return dims.substitute(one, lambda other: 0 if other == symbol else other) == 0
 
 
-def _is_number_for_name(codes: Sequence[int], old: Sequence[Dim], new: Sequence[Dim]) -> bool:
-    """Whether -1 stands for a named dimension that static extents determine: (n,) for (2, 3)."""
-    if -1 not in codes or isinstance(new[codes.index(-1)], int | dims.Any):
-        return False
-    left = [one for place, one in enumerate(old) if place >= len(codes) or codes[place] != 0]
-    return isinstance(_product(left), int)
-
-
-def _is_same(one: Dim | None, other: Dim) -> bool:
-    return one is not None and dims.equal(one, other) is True
-
-
-def _reshaped(elements: Elements, old: Sequence[Dim], allowzero: bool) -> tuple[Dim, ...]:
-    """The shape of the result, as far as it is known."""
-    found: list[Dim] = []
-    for place, one in enumerate(elements):
-        if one == 0 and not allowzero:
-            found.append(old[place] if place < len(old) else dims.ANY)
-        else:
-            found.append(dims.ANY if one is None else one)
-    if -1 in found:
-        place = found.index(-1)
-        rest = _product([*found[:place], *found[place + 1 :]])
-        whole = dims.exact_quotient(_product(old), rest)
-        found[place] = dims.ANY if whole is None else whole
-    return tuple(found)
-
-
 @table("Flatten")
 def flatten(node: Node, data: Expr) -> Expr:
     old = node.shape(data)
     axis = node.attribute("axis", 1)
     if axis != len(old):
         axis = node.axis(data, 1)
-    before, after = _product(old[:axis]), _product(old[axis:])
+    before, after = product(old[:axis]), product(old[axis:])
     if isinstance(after, int) and not (after == 0 and not isinstance(before, int)):
         return op.reshape(data, (before if isinstance(before, int) else -1, after), allowzero=True)
     if isinstance(before, int) and before != 0:
@@ -335,12 +273,12 @@ def expand(node: Node, data: Expr, wanted: Expr) -> Expr:
     right = (*[1] * (rank - count), *elements)
     found = tuple(_stretched(node, a, b) for a, b in zip(left, right, strict=True))
     numbers = static(found)
-    stays = len(own) == rank and all(map(_is_same, found, own))
+    stays = len(own) == rank and all(map(is_same, found, own))
     if stays or numbers is not None:  # no operator checks the shape
         data = _broadcasting(node, data, left, wanted, right)
     if stays:
         return data
-    if not all(b == 1 or a == 1 or _is_same(b, a) for a, b in zip(left, right, strict=True)):
+    if not all(b == 1 or a == 1 or is_same(b, a) for a, b in zip(left, right, strict=True)):
         data = without_names(node, data)
     if numbers is not None:
         return op.broadcast_to(data, numbers)
@@ -368,7 +306,7 @@ def _broadcasting(
     unsure = [
         place - len(left)  # from the back
         for place, (own, one) in enumerate(zip(left, right, strict=True))
-        if own != 1 and not isinstance(one, int) and not _is_same(one, own)
+        if own != 1 and not isinstance(one, int) and not is_same(one, own)
     ]
     (count,) = node.shape(wanted)
     for place in unsure:
@@ -390,7 +328,7 @@ def _stretched(node: Node, own: Dim, asked: Dim | None) -> Dim:
         if isinstance(asked, int) and asked != own:
             raise node.refused("the shape does not broadcast", str(own), str(asked))
         return own
-    return asked if isinstance(asked, int) or _is_same(asked, own) else dims.ANY  # type: ignore[return-value]
+    return asked if isinstance(asked, int) or is_same(asked, own) else dims.ANY  # type: ignore[return-value]
 
 
 def _in_front(node: Node, extents: Expr, count: int) -> Expr:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from relay import op
+from relay.frontend.common.indices import from_front
 from relay.frontend.onnx.computations.quantization import stretched
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.indexing import from_front
 from relay.ir.expr import Expr, Tuple, const
 
 table = Converters("com.microsoft")
