@@ -25,6 +25,7 @@ from relay.frontend.model import as_module as as_module
 from relay.immutable import frozen
 from relay.lower.kernel import Options
 from relay.pipeline import EXACT, passes, typed, whole_program
+from relay.pipeline.state import initial_state, state_last
 from relay.pipeline.weights import arrays, constant_weights, given_weights, named_weights
 from relay.program.lower import lower_module
 from relay.program.primitives import primitives
@@ -67,7 +68,7 @@ def compile(
         model, params, target=target, level=level, exact=exact, checked=checked, cache=cache
     )
     parts = (made.program, made.code, made.weights)
-    return make_executable(*parts, threads, stack=stack, memory=memory)
+    return make_executable(*parts, threads, state=made.state, stack=stack, memory=memory)
 
 
 def compile_graph(
@@ -75,16 +76,17 @@ def compile_graph(
 ) -> StraightLineExecutable:
     """`compile` for straight-line code; any other program is refused, with the reason."""
     made = compile_program(model, params, whole=False, **options)
-    return StraightLineExecutable(made.program, made.code, made.weights)
+    return StraightLineExecutable(made.program, made.code, made.weights, state=made.state)
 
 
 @frozen
 class Compiled:
-    """A program, its code, and the constants that come from outside."""
+    """A program, its code, the constants that come from outside, and the initial state."""
 
     program: Program
     code: Code
     weights: dict[str, np.ndarray]
+    state: dict[str, np.ndarray]
 
 
 @tree.without_collection()
@@ -108,6 +110,10 @@ def compile_program(
     level = min(level, EXACT) if exact else level
     module, own = as_module(model)
     weights = given_weights(module["main"], own, params)
+    state = initial_state(module["main"], weights)
+    if state:
+        weights = {name: data for name, data in weights.items() if name not in state}
+        module = state_last(module)
     if checked:
         module = CheckIndices()(InferType()(module))
     programs = ProgramCache(cache, machine, (level, exact, checked))
@@ -115,7 +121,7 @@ def compile_program(
     if (found := programs.get(key)) is not None:
         log.cached(found.program, machine)
         code = Code(machine, found.objects, support=machine.support(False, cache))
-        return Compiled(found.program, code, arrays(weights | found.constants))
+        return Compiled(found.program, code, arrays(weights | found.constants), arrays(state))
 
     if whole is None:
         module = typed(level)(module)
@@ -134,4 +140,4 @@ def compile_program(
     if not whole:
         programs.put(key, Stored(program, objects, constants))
     log.compiled(program, kernels)
-    return Compiled(program, code, arrays(weights | constants))
+    return Compiled(program, code, arrays(weights | constants), arrays(state))

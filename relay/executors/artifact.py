@@ -9,6 +9,8 @@ The file is an uncompressed ZIP archive, so that weights are used in the mapped 
     code/runtime.o, …      the runtime of both (`Target.support`)
     constants.safetensors  the constants that kernels read: packed weights
     params.safetensors     the original weights (only `save(…, params=True)`)
+    state.safetensors      the state (only where there is one), and its initial values
+    initial.safetensors
 
 Loading needs no compiler. Like a shared library, a file contains code that will run: load only
 files you trust.
@@ -39,22 +41,25 @@ from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
 from relay.files import as_path, replacing
 from relay.program.native import NativeProgram, Site
-from relay.program.program import MAIN, Program
+from relay.program.program import MAIN, Program, ScalarSpec, Spec
 from relay.program.text import parse, to_text
 from relay.program.verify import verify as verify_program
 from relay.safetensors import ALIGNMENT, save_param_dict, view_param_dict
+from relay.target.kernel import TensorSpec
 from relay.target.target import described
 
 FORMAT: Final = "relay executable"
-VERSION: Final = 3
+VERSION: Final = 4
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
 NATIVE: Final = "code/program.o"
 SUPPORT: Final = "code/"  # prefix of the names of the runtime
 CONSTANTS: Final = "constants.safetensors"
 PARAMS: Final = "params.safetensors"
+STATE: Final = "state.safetensors"
+INITIAL: Final = "initial.safetensors"
 # The digests of weights are checked on request: they are large, and damage in them is harmless.
-DATA: Final = frozenset({CONSTANTS, PARAMS})
+DATA: Final = frozenset({CONSTANTS, PARAMS, STATE, INITIAL})
 
 _LOCAL_HEADER: Final = struct.Struct("<26xHH")  # of a member: the lengths of name and extra field
 _PADDING: Final = struct.Struct("<HH")  # an extra field: kind and length
@@ -92,6 +97,9 @@ def _members(exe: Executable, params: bool) -> dict[str, bytes]:
     members[CONSTANTS] = save_param_dict(exe.constants)
     if params:
         members[PARAMS] = save_param_dict(exe.params)
+    if exe.program[MAIN].state:
+        members[STATE] = save_param_dict(exe.state)
+        members[INITIAL] = save_param_dict(exe.initial_state)
     manifest = {
         "format": FORMAT,
         "version": VERSION,
@@ -171,12 +179,15 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
     _check_constants(path, program, constants)
+    initial, current = _state(path, program, members)
     prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
     objects = tuple(bytes(members[name]) for name in names)
     used = {name.removeprefix(SUPPORT): bytes(members[name]) for name in support}
     code = Code(target, objects, native, used)
     given = {**constants, **weights}
-    return make_executable(program, code, given, prepared=prepared, **options)
+    return make_executable(
+        program, code, given, prepared=prepared, state=initial, current=current, **options
+    )
 
 
 def _content(source: Any) -> mmap.mmap:
@@ -292,6 +303,35 @@ def _tensors(path: Path, data: memoryview) -> dict[str, np.ndarray]:
         return {name: tensor.array for name, tensor in view_param_dict(data).items()}
     except RelayError as error:
         raise _refusal(path, str(error)) from None
+
+
+def _state(
+    path: Path, program: Program, members: Mapping[str, memoryview]
+) -> list[dict[str, np.ndarray]]:
+    """The initial values of the state, and the present ones, whose sizes kernels rely on."""
+    specs = program[MAIN].state_specs
+    found: list[dict[str, np.ndarray]] = []
+    for member in (INITIAL, STATE):
+        if not specs:
+            found.append({})
+            continue
+        if member not in members:
+            raise _refusal(path, f"{member} is missing")
+        found.append(_tensors(path, members[member]))
+        for name, spec in specs.items():
+            array = found[-1].get(name)
+            if array is None or not _is_one(array, spec):
+                raise _refusal(path, f"the state {name!r} is missing, or not what the program says")
+    return found
+
+
+def _is_one(array: np.ndarray, spec: Spec) -> bool:
+    """Whether an array is a tensor of this type."""
+    shape = spec.shape if isinstance(spec, TensorSpec) else ()
+    assert isinstance(spec, TensorSpec | ScalarSpec)
+    if len(shape) != array.ndim or array.dtype != dtypes.to_numpy(spec.dtype):
+        return False
+    return all(a == b or not isinstance(b, int) for a, b in zip(array.shape, shape, strict=True))
 
 
 def _check_constants(path: Path, program: Program, found: Mapping[str, np.ndarray]) -> None:

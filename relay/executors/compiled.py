@@ -47,9 +47,12 @@ class CompiledExecutor(Executor):
         """`main` of a module as a function of the other parameters, and a setter of weights."""
 
     def load(self, module: IRModule, name: str) -> Loaded:
+        from relay.pipeline.state import without_state  # loads parts of the compiler
+
         if self.device is not None and self.device.kind != "cpu":
             raise RelayError(f"the {self.engine} runs on the CPU, not on {self.device}")
-        module = with_main(module, name)
+        # a function of all its parameters, as in the interpreter
+        module = without_state(with_main(module, name))
         names = [param.name_hint for param in module[MAIN].params]
         weights = {name: data for name, data in self.params.items() if names.count(name) == 1}
         main, set_params = self.compile(module, weights)

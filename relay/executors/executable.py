@@ -27,6 +27,7 @@ from relay import dtypes
 from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult, time_calls
+from relay.executors.state import HasState
 from relay.executors.weights import HasWeights
 from relay.immutable import frozen
 from relay.program import program as isa
@@ -50,7 +51,7 @@ class Code:
     support: Mapping[str, bytes] = field(default_factory=dict, compare=False)
 
 
-class Executable(HasWeights, ABC):
+class Executable(HasWeights, HasState, ABC):
     """A compiled model. `weights` are the given constants by name, `prepared` the constants
     computed from them, if known."""
 
@@ -93,12 +94,12 @@ class Executable(HasWeights, ABC):
             numbers = chance.standard_normal(static, np.float32)
             return numbers.astype(kind) if dtypes.is_float(spec.dtype) else np.zeros(static, kind)
 
-        values = [param.value for param in main.params]
+        values = [param.value for param in main.arguments]
         return tuple(isa.unflatten(v, [example(leaf) for leaf in isa.flatten(v)]) for v in values)
 
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The arguments of a call in the order of the parameters."""
-        params = self.program[isa.MAIN].params
+        params = self.program[isa.MAIN].arguments
         names = [param.name for param in params]  # not necessarily unique
         if len(args) > len(params):
             raise refusal("too many inputs", self.signature, f"{len(args)}")

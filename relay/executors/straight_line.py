@@ -14,10 +14,13 @@ from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapp
 from relay.executors.bound import BoundFunction
 from relay.executors.executable import Code, Executable, expect_positive, refusal
 from relay.executors.memory import OutputPool
+from relay.executors.memory import typed as typed_memory
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.state import Values, state_of
 from relay.executors.weights import Weights
 from relay.program import program as programs
 from relay.program.program import MAIN, Function, Program, flatten, unflatten
+from relay.target.kernel import TensorSpec
 from relay.tree import Steps, gather, run
 
 if TYPE_CHECKING:
@@ -37,6 +40,9 @@ class StraightLineExecutable(Executable):
         weights: Mapping[str, np.ndarray],
         threads: int | None = None,
         prepared: Mapping[str, np.ndarray] | None = None,
+        *,
+        state: Mapping[str, np.ndarray] | None = None,
+        current: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         super().__init__(program, code, threads)
         self._loaded = code.target.load(
@@ -47,11 +53,13 @@ class StraightLineExecutable(Executable):
         self.inputs = tuple(_inputs(main))
         self.outputs = tuple(_outputs(main))
         self._wanted = [(i, dtypes.to_numpy(i.dtype), i.shape) for i in self.inputs]
-        flat = not any(isinstance(param.value, tuple) for param in main.params)
-        self._positional = len(main.params) if flat else None
-        self._result: programs.Value = main.result
+        flat = not any(isinstance(param.value, tuple) for param in main.arguments)
+        self._positional = len(main.arguments) if flat else None
+        self._result: programs.Value = main.answer(main.result)
         self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
         self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
+        self.threaded = state_of(program, state, current)
+        self._spare: Values | None = None  # memory for the next state
 
     # --- calling
 
@@ -77,7 +85,7 @@ class StraightLineExecutable(Executable):
             array, place = pool.take()
             results.append(array)
             addresses.append(place)
-        self._main(self._weights.constants, addresses)
+        self._run(addresses)
         if wrap is not plain:
             results = [wrap(array) for array in results]
         return results[0] if self._result.__class__ is int else unflatten(self._result, results)
@@ -91,8 +99,35 @@ class StraightLineExecutable(Executable):
     def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run with flat lists of inputs and outputs."""
         tensors, addresses = self._placed(inputs)
-        self._main(self._weights.constants, addresses)
+        self._run(addresses)
         return tensors[len(self.inputs) :]
+
+    def _run(self, addresses: list[int]) -> None:
+        """Run `main`, whose inputs and outputs are at `addresses`, and replace the state."""
+        state = self.threaded
+        if state is None:
+            return self._main(self._weights.constants, addresses)
+        with state.call() as before:
+            after, self._spare = self._spare or self._buffers(), None
+            self._main(self._weights.constants, self._with_state(addresses, before, after))
+            state.values, self._spare = after, before if before.own else None
+        return None
+
+    def _buffers(self) -> Values:
+        """Memory for a state."""
+        specs = self.program[MAIN].state_specs.values()
+        arrays = []
+        for spec in specs:
+            assert isinstance(spec, TensorSpec)
+            block = self._loaded.allocate(programs.nbytes(spec))
+            arrays.append(typed_memory(block, tuple(map(int, spec.shape)), spec.dtype))
+        return Values(arrays, own=True)
+
+    def _with_state(self, addresses: list[int], before: Values, after: Values) -> list[int]:
+        """The addresses of a call with those of the state, which comes last on both sides."""
+        count = len(self.inputs)
+        given, made = addresses[:count], addresses[count:]
+        return [*given, *before.addresses, *made, *after.addresses]
 
     def _placed(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], list[int]]:
         """The inputs and outputs of a call, to be kept alive during it, and their addresses."""
@@ -118,7 +153,7 @@ class StraightLineExecutable(Executable):
             else:
                 taken.append((place, end))
             addresses.append(place)
-        self._main(self._weights.constants, addresses)
+        self._run(addresses)
         for array, aside in copies:
             array[...] = aside
         return out
@@ -126,7 +161,8 @@ class StraightLineExecutable(Executable):
     def _arrange(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The tensors of a call in the order of the inputs, with tuples flattened."""
         leaves: list[Any] = []
-        for param, data in zip(self.program[MAIN].params, self.in_order(args, named), strict=True):
+        params = self.program[MAIN].arguments
+        for param, data in zip(params, self.in_order(args, named), strict=True):
             leaves.extend(_take_apart(param.name, param.value, data))
         return tuple(leaves)
 
@@ -154,6 +190,8 @@ class StraightLineExecutable(Executable):
         expect_positive(repeat=repeat)
         leaves = self._arrange(args or (() if named else self.example_inputs()), named)
         _tensors, addresses = self._placed(leaves)
+        if self.threaded is not None:
+            addresses = self._with_state(addresses, self.threaded.values, self._buffers())
         steps = self._main.one_by_one(self._weights.constants, addresses)
         times: list[list[float]] = [[] for _ in steps]
         for _ in range(repeat + 1):  # the first is a warm-up
@@ -176,7 +214,7 @@ class StraightLineExecutable(Executable):
 
 
 def _inputs(function: Function) -> Iterable[TensorInfo]:
-    for param in function.params:
+    for param in function.arguments:
         leaves = flatten(param.value)
         for number, register in enumerate(leaves):
             spec = function.registers[register]
@@ -185,7 +223,7 @@ def _inputs(function: Function) -> Iterable[TensorInfo]:
 
 
 def _outputs(function: Function) -> Iterable[TensorInfo]:
-    for number, register in enumerate(flatten(function.result)):
+    for number, register in enumerate(flatten(function.answer(function.result))):
         spec = function.registers[register]
         yield TensorInfo(function.result_name(number), tuple(map(int, spec.shape)), spec.dtype)
 

@@ -294,6 +294,11 @@ class Function(Expr):
         """The names of the results, from the attribute `output_tensor_names`; () if absent."""
         return tuple(map(str, self.attrs.get("output_tensor_names", ())))
 
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The parameters that an executable keeps between calls, from the attribute `State`."""
+        return tuple(map(str, self.attrs.get("State", ())))
+
     def with_attr(self, name: str | Mapping[str, Any], value: Any = None) -> Function:
         """A copy with one attribute (or a mapping of them) set."""
         changes = {name: value} if isinstance(name, str) else dict(name)

@@ -121,11 +121,15 @@ class Builder:
     # --- the function
 
     def returning(
-        self, params: Sequence[isa.Parameter], value: Any, names: Sequence[str] = ()
+        self,
+        params: Sequence[isa.Parameter],
+        value: Any,
+        names: Sequence[str] = (),
+        state: Sequence[str] = (),
     ) -> isa.Function:
         """The function, with the current block returning `value`."""
         self.end(isa.Return(value))
-        return self.build(params, names=names)
+        return self.build(params, names=names, state=state)
 
     def build(
         self,
@@ -133,10 +137,11 @@ class Builder:
         results: Any = (),
         where: str = "",
         names: Sequence[str] = (),
+        state: Sequence[str] = (),
     ) -> isa.Function:
-        """The function; `names` are those of its results."""
+        """The function; `names` are those of its results, `state` those of its last parameters."""
         blocks = tuple(isa.Block(tuple(one.instructions), one.params) for one in self.blocks)
         registers = tuple(self.registers)
         return isa.Function(
-            self.name, tuple(params), registers, blocks, results, where, tuple(names)
+            self.name, tuple(params), registers, blocks, results, where, tuple(names), tuple(state)
         )

@@ -117,7 +117,7 @@ class _StraightLine:
         given = [unflatten(p.value, [At(self.main, r) for r in flatten(p.value)]) for p in params]
         result = tree.run(self.body(Closure(function, None, "`@main`"), [*given, *packed]))
         value = self.results(result, len(flatten(tuple(p.value for p in params))))
-        main = self.main.returning(params, value, function.result_names)
+        main = self.main.returning(params, value, function.result_names, function.state_names)
         functions = (self.stages.prepare_function(), main)
         stages = self.stages
         return Program(tuple(stages.kernels.values()), tuple(stages.constants.values()), functions)

@@ -86,8 +86,10 @@ def _function_lines(function: isa.Function) -> list[str]:
     names = ", ".join(map(isa.string_text, function.result_names))
     named = f" named ({names})" if names else ""
     signature = f"{symbol_text(function.name)}({params}){results}{named}"
+    state = ", ".join(map(isa.string_text, function.state))
+    kept = f" state ({state})" if state else ""
     where = f" where {isa.string_text(function.where)}" if function.where else ""
-    head = f"function {signature}{where} {{"
+    head = f"function {signature}{kept}{where} {{"
     lines = [head]
     lines.extend(f"  unused {typed(register)}" for register in _never_written(function))
     for number, block in enumerate(function.blocks):

@@ -500,6 +500,9 @@ class Function:
     results: Any = ()  # the result type: Spec, or tuples of them
     where: str = ""  # the source location, for errors
     result_names: tuple[str, ...] = ()  # of the model; () if it has none
+    # of `main`: the names of its last parameters, which an executable keeps between calls; then the
+    # result is a tuple of that of the call and their new values
+    state: tuple[str, ...] = ()
 
     @property
     def straight_line(self) -> tuple[StraightLine, ...]:
@@ -524,6 +527,21 @@ class Function:
     def inputs(self) -> list[Register]:
         """The registers of the parameters, in order."""
         return list(range(sum(len(flatten(param.value)) for param in self.params)))
+
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """The parameters that a caller gives: all but the state."""
+        return self.params[: len(self.params) - len(self.state)]
+
+    def answer(self, result: Any) -> Any:
+        """What a caller gets of `result`: all but the new state."""
+        return result[0] if self.state else result
+
+    @property
+    def state_specs(self) -> dict[str, Spec]:
+        """The types of the state, by name."""
+        kept = self.params[len(self.arguments) :]
+        return {param.name: self.registers[flatten(param.value)[0]] for param in kept}
 
     def result_name(self, place: int) -> str:
         """The name of a result."""

@@ -353,10 +353,7 @@ class _Reader:
         self.expect("(")
         params = tuple(self.parameter() for _ in self.separated(")"))
         results = run(self.types()) if self.accept("->") else ()
-        names: tuple[str, ...] = ()
-        if self.accept("named"):
-            self.expect("(")
-            names = tuple(self.string() for _ in self.separated(")"))
+        names, state = self.strings("named"), self.strings("state")
         where = self.where()
         self.expect("{")
         while self.accept("unused"):
@@ -370,8 +367,15 @@ class _Reader:
             if block >= len(blocks):
                 raise self.error_at(position, f"the function has no block {block}")
         return isa.Function(
-            name, params, self.all_registers(), tuple(blocks), results, where, names
+            name, params, self.all_registers(), tuple(blocks), results, where, names, state
         )
+
+    def strings(self, word: str) -> tuple[str, ...]:
+        """The strings in parentheses after a word; () without it."""
+        if not self.accept(word):
+            return ()
+        self.expect("(")
+        return tuple(self.string() for _ in self.separated(")"))
 
     def all_registers(self) -> tuple[isa.Spec, ...]:
         for register, position in self.used.items():

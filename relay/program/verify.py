@@ -4,6 +4,7 @@ names       data types, constructors, kernels, constants, functions and blocks a
 blocks      have one terminator, at the end
 registers   are written once, and their definition dominates their uses
 types       operands, fields, arguments and results have the expected types
+state       the last parameters of `main` are tensors, and results give their new values
 
 %4: int32 = add %0, %1
 operands of `add` do not fit: in `%4: int32 = add %0, %1`, function `@sum`, block 1, number 3
@@ -19,6 +20,7 @@ from itertools import islice
 from typing import Any
 
 from relay.errors import Diagnostic, IllFormed, did_you_mean
+from relay.lower.kernel import TensorSpec
 from relay.program import program as isa
 from relay.program.dominators import Dominators
 from relay.program.instruction_types import InstructionTypes, holds, result_types
@@ -105,6 +107,15 @@ def _mentioned(spec: isa.Spec, program: isa.Program, where: str) -> Iterator[Dia
                 pending += cell.contents
 
 
+def continues(before: isa.Spec, after: isa.Spec) -> bool:
+    """Whether a value of type `after` can be the next one of a state of type `before`."""
+    if not isinstance(before, TensorSpec) or not isinstance(after, TensorSpec):
+        return before == after
+    pairs = zip(before.shape, after.shape, strict=False)
+    same = len(before.shape) == len(after.shape) and before.dtype == after.dtype
+    return same and all(old == new or not isinstance(old, int) for old, new in pairs)
+
+
 # --- functions -----------------------------------------------------------------------------------
 
 
@@ -152,6 +163,8 @@ class _FunctionCheck:
             )
         if not function.blocks or function.blocks[0].params:
             yield Diagnostic(f"function `@{function.name}` begins with a block without parameters")
+        if function.state:
+            yield from self.state()
         for spec in dict.fromkeys([*self.specs, *isa.flatten(function.results)]):
             yield from _mentioned(spec, self.program, f"function `@{function.name}`")
         for number, block in enumerate(function.blocks):
@@ -166,6 +179,39 @@ class _FunctionCheck:
             if isinstance(instruction, isa.Terminator) and self.at[1] != len(block) - 1:
                 yield self.problem("nothing is reached after this")
             yield from self.names(instruction)
+
+    def state(self) -> Iterator[Diagnostic]:
+        """Check the state: names, types, and new values of these types."""
+        function, names = self.function, self.function.state
+        last = [param.name for param in function.params[-len(names) :]]
+        what = f"the state of function `@{function.name}`"
+        if function.name != isa.MAIN or last != list(names) or len(set(last)) != len(last):
+            found = ", ".join(last)
+            yield Diagnostic(
+                f"{what} is not its last parameters", expected=", ".join(names), found=found
+            )
+            return
+        values = [param.value for param in function.params[-len(names) :]]
+        kept = [self.specs[one] for one in values if isinstance(one, int) and self.exists(one)]
+        if len(kept) < len(values):
+            yield Diagnostic(f"{what} has parameters that are no tensors")
+            return
+        results = function.results
+        if results == () and function.is_straight_line and function.blocks[0].instructions:
+            last_one = function.blocks[0].instructions[-1]
+            value = last_one.value if isinstance(last_one, isa.Return) else ()
+            if all(map(self.exists, isa.flatten(value))):
+                results = isa.unflatten(value, [self.specs[one] for one in isa.flatten(value)])
+        given = results[1:] if isinstance(results, tuple) else ()
+        fit = [
+            isinstance(new, TensorSpec | isa.ScalarSpec) and continues(old, new)
+            for old, new in zip(kept, given, strict=False)
+        ]
+        if len(given) != len(kept) or not all(fit):
+            wanted = f"the result, and {isa.spec_text(tuple(kept))}"
+            yield Diagnostic(
+                f"{what} has no new value", expected=wanted, found=isa.spec_text(results)
+            )
 
     def exists(self, register: isa.Register) -> bool:
         return 0 <= register < len(self.specs)

@@ -173,7 +173,8 @@ class Body:
         result = self.result_type
         tree.run(self.tail(self.function.body, result))
         where, names = place_of(self.function.span), self.function.result_names
-        return self.builder.build(params, self.specs(result), where, names)
+        state = self.function.state_names if self.name == isa.MAIN else ()
+        return self.builder.build(params, self.specs(result), where, names, state)
 
     @property
     def result_type(self) -> Type:

@@ -31,7 +31,7 @@ def compile(
     level = PassContext.current().opt_level
     target = target if target_host is None else Target(wanted(target), target_host)
     made = compile_program(mod, params, target=target, level=level, checked=checked, whole=True)
-    return Executable(made.program, made.code, made.weights, threads)
+    return Executable(made.program, made.code, made.weights, threads, state=made.state)
 
 
 class VMCompiler:

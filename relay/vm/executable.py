@@ -20,9 +20,10 @@ import numpy as np
 from relay.errors import RelayError
 from relay.executors.cores import default_threads
 from relay.executors.executable import Code
+from relay.executors.state import HasState, state_of
 from relay.executors.weights import HasWeights, Weights
 from relay.files import as_path, replacing
-from relay.program.program import PREPARE, Program, spec_text
+from relay.program.program import MAIN, PREPARE, Program, spec_text
 from relay.program.text import parse, to_text
 from relay.program.verify import verify
 from relay.safetensors import load_param_dict, save_param_dict
@@ -30,6 +31,8 @@ from relay.target.target import described
 
 PROGRAM = "program.txt"
 PARAMS = "params.safetensors"
+STATE = "state.safetensors"
+INITIAL = "initial.safetensors"
 TARGET = "target.txt"
 
 
@@ -64,11 +67,12 @@ def load_library(path: str | os.PathLike[str]) -> Library:
     return Library(Code(described(members[TARGET].decode()), objects))
 
 
-class Executable(HasWeights):
+class Executable(HasWeights, HasState):
     """A program, the code of its kernels and its weights.
 
-    `weights` are the constants that come from outside, by name. `threads` is the most threads a
-    kernel uses.
+    `weights` are the constants that come from outside, by name, `state` the initial values of the
+    state, `current` its present ones, if they are others. `threads` is the most threads a kernel
+    uses.
     """
 
     def __init__(
@@ -77,6 +81,9 @@ class Executable(HasWeights):
         code: Code,
         weights: Mapping[str, np.ndarray],
         threads: int | None = None,
+        *,
+        state: Mapping[str, np.ndarray] | None = None,
+        current: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         verify(program)
         code.target.require_here("the code")
@@ -87,6 +94,7 @@ class Executable(HasWeights):
             program.kernels, code.objects, threads=self.threads, support=code.support
         )
         self._weights = Weights(program, self.loaded, self.threads, weights)
+        self.threaded = state_of(program, state, current)
 
     # --- weights
 
@@ -119,8 +127,8 @@ class Executable(HasWeights):
         return Library(self.code)
 
     def get_function_params(self, func_name: str) -> list[str]:
-        """The names of a function's parameters."""
-        return [param.name for param in self.program[func_name].params]
+        """The names of a function's parameters, without the state of `main`."""
+        return [param.name for param in self.program[func_name].arguments]
 
     @property
     def stats(self) -> str:
@@ -146,9 +154,12 @@ class Executable(HasWeights):
     # --- files
 
     def save(self) -> tuple[bytearray, Library]:
-        """The program with its weights as bytes, and its kernels."""
-        params = save_param_dict(self.params)
-        return bytearray(_pack({PROGRAM: self.bytecode.encode(), PARAMS: params})), self.lib
+        """The program with its weights and its state as bytes, and its kernels."""
+        members = {PROGRAM: self.bytecode.encode(), PARAMS: save_param_dict(self.params)}
+        if self.threaded is not None:
+            members[STATE] = save_param_dict(self.state)
+            members[INITIAL] = save_param_dict(self.initial_state)
+        return bytearray(_pack(members)), self.lib
 
     def __reduce__(self) -> Any:
         """Pickled as its parts; unpickling loads executable code."""
@@ -167,11 +178,19 @@ class Executable(HasWeights):
             raise RelayError(f"{what}: expected bytes, found {type(bytecode).__name__}")
         members = _unpack(bytes(bytecode), what, [PROGRAM, PARAMS])
         program = parse(members[PROGRAM].decode(), PROGRAM)
-        weights = {name: data.array for name, data in load_param_dict(members[PARAMS]).items()}
-        return Executable(program, lib.code, weights, threads)
+        weights = _arrays(members[PARAMS])
+        if MAIN not in program.function_table or not program[MAIN].state:
+            return Executable(program, lib.code, weights, threads)
+        members = _unpack(bytes(bytecode), what, [STATE, INITIAL])
+        kept = {"state": _arrays(members[INITIAL]), "current": _arrays(members[STATE])}
+        return Executable(program, lib.code, weights, threads, **kept)
 
     def __repr__(self) -> str:
         return f"<Relay VM executable of {', '.join(f'@{name}' for name in self.globals)}>"
+
+
+def _arrays(data: bytes) -> dict[str, np.ndarray]:
+    return {name: tensor.array for name, tensor in load_param_dict(data).items()}
 
 
 def _pack(members: Mapping[str, bytes]) -> bytes:

@@ -14,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from relay.errors import RelayError
 from relay.executors.report import BenchmarkResult, time_calls
+from relay.executors.state import Values
 from relay.interpreter.values import TupleValue, Value
-from relay.nd import Device, NDArray
+from relay.nd import Device, NDArray, as_numpy
 from relay.program.program import ClosureSpec, Function, Return, flatten, unflatten
 from relay.vm.boundary import Definitions, Exporter, Importer, arranged
 from relay.vm.executable import Executable
@@ -144,10 +147,23 @@ class VirtualMachine:
         function = self.exe.program[name]
         importer = Importer(self.exe.program, self._call_closure)
         leaves: list[Any] = []
-        for param, data in zip(function.params, self._arranged(name, args, named), strict=True):
+        given = self._arranged(name, args, named)
+        for param, data in zip(function.arguments, given, strict=True):
             structure = _types(function, param.value)
             leaves += importer.take(structure, data, f"argument `{param.name}` of `@{name}`")
-        return self._run(machine, importer, name, leaves, _result_types(function))
+        results = _result_types(function)
+        if not function.state or self.exe.threaded is None:
+            return self._run(machine, importer, name, leaves, results)
+        with self.exe.threaded.call() as before:
+            for (kept, spec), array in zip(
+                function.state_specs.items(), before.arrays, strict=True
+            ):
+                leaves += importer.take(spec, array, f"state `{kept}` of `@{name}`")
+            made = self._run(machine, importer, name, leaves, results)
+            assert isinstance(made, TupleValue)
+            result, *after = made.fields
+            self.exe.threaded.values = Values([np.array(as_numpy(value)) for value in after])
+        return result
 
     def _run(
         self, machine: Machine, importer: Importer, name: str, args: Sequence[Any], results: Any

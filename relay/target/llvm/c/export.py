@@ -30,7 +30,7 @@ from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path, replacing
 from relay.target.llvm.c.library import StraightLibrary
-from relay.target.llvm.c.model import CLibrary
+from relay.target.llvm.c.model import CLibrary, initial_name
 from relay.target.llvm.target import LLVMTarget
 
 KINDS: Final = ("object", "archive", "shared")
@@ -85,15 +85,16 @@ def export(
 def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
     """The library of an executable."""
     constants = {name: tensor.array for name, tensor in exe.constants.items()}
+    state = {initial_name(name): tensor.array for name, tensor in exe.state.items()}
     if isinstance(exe, StraightLineExecutable):
-        return StraightLibrary(exe.program, target, constants, name, exe.threads, exe)
+        return StraightLibrary(exe.program, target, constants | state, name, exe.threads, exe)
     from relay.target.llvm.c.program_library import (
         ProgramLibrary,  # not needed for straight-line code
     )
 
     assert exe.code.program is not None
     read = {name: constants[name] for name in exe.code.program.constants}
-    return ProgramLibrary(exe.program, target, read, name, exe.threads)
+    return ProgramLibrary(exe.program, target, read | state, name, exe.threads)
 
 
 def identifier(text: str) -> str:

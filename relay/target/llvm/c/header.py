@@ -41,6 +41,7 @@ def header_text(types: CTypes, target: LLVMTarget, *, weights: str, threads: int
         tensors="".join(map(partial(_per_type, _TENSOR, name), types.elements)),
         data="".join(_data_text(types, data) for data in types.data),
         run=_run_text(types),
+        reset=_RESET.substitute(name=name) if types.state else "",
     )
 
 
@@ -191,6 +192,14 @@ $results
 $function
 """)
 
+_RESET: Final = Template("""\
+/* Set the state, which the model keeps from one run to the next, back to what it was when the model
+   was exported. A run that fails leaves the state as it was; what it has left behind is freed by
+   this, when no other value is held. */
+void ${name}_reset($name *model);
+
+""")
+
 _HEADER: Final = Template("""\
 /* The model `$name`, compiled by Relay for $target.
 
@@ -249,7 +258,7 @@ int ${name}_create($name **model, const char *weights, int threads);
 /* Free a model and all its values; NULL is fine. */
 void ${name}_destroy($name *model);
 
-/* What a status means. */
+$reset/* What a status means. */
 const char *${name}_error(int status);
 
 /* What went wrong last with this model, until the next call. */

@@ -5,7 +5,9 @@ A model is laid out like a frame of `relay.executors.bound`:
      0  the context            64 bytes
     64  loaded weights         an allocated block; null for embedded weights
     72  the frame              8 bytes per slot: inputs, outputs, constants, parts of the arena
+     …  state                  addresses of the current values, of the next ones, and of the weights
      …  the arena              aligned
+     …  values of the state    two of each: a run reads one and writes the other
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import Final
+from typing import Any, Final
 
 from relay.executors.arrays import TensorInfo
 from relay.executors.straight_line import StraightLineExecutable
 from relay.native.notation import assemble
 from relay.program.plan import ALIGNMENT, Arena, InConstant
+from relay.program.program import MAIN
 from relay.target.llvm import abi
-from relay.target.llvm.c.model import CLibrary, array_text
+from relay.target.llvm.c.model import CLibrary, array_text, initial_name
 
 LOADED: Final = abi.CONTEXT_SIZE
 FRAME: Final = LOADED + 8
@@ -35,25 +38,44 @@ class StraightLibrary(CLibrary):
 
     verbs = ("create", "run", "destroy", "error")
 
+    @property
+    def functions(self) -> list[str]:
+        return [*super().functions, *([f"{self.name}_reset"] if self.state else [])]
+
+    @property
+    def state(self) -> tuple[str, ...]:
+        """The names of the state."""
+        return self.program[MAIN].state
+
     def object(self, embedded: Path | None) -> bytes:
         return self.compiled([kernel.ir for kernel in self.program.kernels], self.text(embedded))
 
     def text(self, embedded: Path | None) -> str:
         """The exported functions and their tables, in LLVM IR."""
         main = self.exe.bound
-        arena = -(-(FRAME + 8 * len(main.slots)) // ALIGNMENT) * ALIGNMENT
+        kept, slots = len(self.state), len(main.slots)
+        ends = [FRAME + 8 * slots, FRAME + 8 * (slots + 2 * kept + 1)]
+        arena = -(-ends[kept > 0] // ALIGNMENT) * ALIGNMENT
         places = main.slots.items()
         offsets = self.weights.offsets
         in_arena = [(slot, arena + p.offset) for p, slot in places if isinstance(p, Arena)]
         in_weights = [(slot, offsets[p.name]) for p, slot in places if isinstance(p, InConstant)]
         # the arena has workspaces for this many threads
-        size, most = arena + main.plan.arena + ALIGNMENT, self.threads
-        names = {
+        end, most = arena + -(-main.plan.arena // ALIGNMENT) * ALIGNMENT, self.threads
+        values: list[tuple[int, int]] = []  # slot and offset of the two values of each state
+        initial: list[tuple[int, int]] = []  # offset among the weights, and bytes
+        for number, name in enumerate((*self.state, *self.state)):
+            bytes_of_it = self.constants[initial_name(name)].nbytes
+            values.append((slots + number, end))
+            initial.append((offsets[initial_name(name)], bytes_of_it))
+            end += -(-bytes_of_it // ALIGNMENT) * ALIGNMENT
+        size = end + ALIGNMENT
+        names: dict[str, Any] = {
             "frame": FRAME,
             "name": self.name,
             "inputs": main.inputs,
-            "input_bytes": 8 * main.inputs,
-            "output_bytes": 8 * main.outputs,
+            "input_bytes": 8 * (main.inputs - kept),
+            "output_bytes": 8 * (main.outputs - kept),
             "calls": len(main.calls),
             "in_arena": len(in_arena),
             "in_weights": len(in_weights),
@@ -65,8 +87,29 @@ class StraightLibrary(CLibrary):
                 pairs_text("relay_in_arena", in_arena),
                 pairs_text("relay_in_weights", in_weights),
                 assemble(_FUNCTIONS, names),
+                *(self._state_text(values, initial[:kept], names) if kept else [_NO_STATE]),
             ]
         )
+
+    def _state_text(
+        self, values: list[tuple[int, int]], initial: list[tuple[int, int]], names: dict[str, Any]
+    ) -> list[str]:
+        """The functions of a model with state; the `values` lie in the model, those they begin with
+        among the weights."""
+        main, kept = self.exe.bound, len(initial)
+        current = FRAME + 8 * len(main.slots)
+        more = {
+            "kept": kept,
+            "kept_bytes": 8 * kept,
+            "values": 2 * kept,
+            "current": current,
+            "next": current + 8 * kept,
+            "weights_at": current + 16 * kept,
+            "state_in": FRAME + 8 * (main.inputs - kept),
+            "state_out": FRAME + 8 * (main.inputs + main.outputs - kept),
+        }
+        tables = [pairs_text("relay_values", values), pairs_text("relay_initial", initial)]
+        return [*tables, assemble(_STATE, names | more)]
 
     def header(self, embed: bool) -> str:
         upper = self.name.upper()
@@ -85,6 +128,7 @@ class StraightLibrary(CLibrary):
             inputs=_described(self.exe.inputs),
             outputs=_described(self.exe.outputs),
             weights=self.weights_place(embed),
+            reset=_RESET.substitute(name=self.name) if self.state else "",
         )
 
 
@@ -134,6 +178,7 @@ done:
 define internal void @relay_set_up(ptr %model, ptr %weights) nounwind {
   call void @relay_place(ptr %model, ptr @relay_in_arena, i64 $in_arena, ptr %model)
   call void @relay_place(ptr %model, ptr @relay_in_weights, i64 $in_weights, ptr %weights)
+  call void @relay_begin(ptr %model, ptr %weights)
   ret void
 }
 
@@ -146,10 +191,85 @@ define i32 @${name}_run(ptr %model, ptr %inputs, ptr %outputs) nounwind {
   call void @llvm.memcpy.p0.p0.i64(ptr %frame, ptr %inputs, i64 $input_bytes, i1 false)
   %results = getelementptr ptr, ptr %frame, i64 $inputs
   call void @llvm.memcpy.p0.p0.i64(ptr %results, ptr %outputs, i64 $output_bytes, i1 false)
+  call void @relay_before(ptr %model)
   %status = call i32 @relay_run(ptr %model, ptr @relay_table, i64 $calls, ptr %frame)
+  call void @relay_after(ptr %model, i32 %status)
   ret i32 %status
 }
 """
+
+_STATE: Final = """
+define internal void @relay_begin(ptr %model, ptr %weights) nounwind {
+  store ptr %weights, ptr %model[$weights_at]
+  call void @relay_place(ptr %model, ptr @relay_values, i64 $values, ptr %model)
+  call void @${name}_reset(ptr %model)
+  ret void
+}
+
+define void @${name}_reset(ptr %model) nounwind {
+entry:
+  %weights = load ptr, ptr %model[$weights_at]
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %pair = getelementptr { i64, i64 }, ptr @relay_initial, i64 %i
+  %offset = load i64, ptr %pair
+  %bytes = load i64, ptr %pair[i64 1]
+  %from = getelementptr i8, ptr %weights, i64 %offset
+  %current = getelementptr i8, ptr %model, i64 $current
+  %to = load ptr, ptr %current[ptr %i]
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  %next = add i64 %i, 1
+  br ult i64 %next, $kept, label %loop, label %done
+done:
+  ret void
+}
+
+define internal void @relay_before(ptr %model) nounwind {
+  %current = getelementptr i8, ptr %model, i64 $current
+  %following = getelementptr i8, ptr %model, i64 $next
+  %in = getelementptr i8, ptr %model, i64 $state_in
+  %out = getelementptr i8, ptr %model, i64 $state_out
+  call void @llvm.memcpy.p0.p0.i64(ptr %in, ptr %current, i64 $kept_bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %out, ptr %following, i64 $kept_bytes, i1 false)
+  ret void
+}
+
+; after a run that succeeded, the next values are the current ones
+define internal void @relay_after(ptr %model, i32 %status) nounwind {
+entry:
+  br eq i32 %status, 0, label %exchange, label %done
+exchange:
+  %current = getelementptr i8, ptr %model, i64 $current
+  %following = getelementptr i8, ptr %model, i64 $next
+  %in = getelementptr i8, ptr %model, i64 $state_in
+  %out = getelementptr i8, ptr %model, i64 $state_out
+  call void @llvm.memcpy.p0.p0.i64(ptr %current, ptr %out, i64 $kept_bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %following, ptr %in, i64 $kept_bytes, i1 false)
+  br label %done
+done:
+  ret void
+}
+"""
+
+_NO_STATE: Final = """
+define internal void @relay_begin(ptr %model, ptr %weights) alwaysinline nounwind {
+  ret void
+}
+define internal void @relay_before(ptr %model) alwaysinline nounwind {
+  ret void
+}
+define internal void @relay_after(ptr %model, i32 %status) alwaysinline nounwind {
+  ret void
+}
+"""
+
+_RESET: Final = Template("""\
+/* Set the state, which the model keeps from one run to the next, back to what it was when the model
+   was exported. A run that fails leaves the state as it was. */
+void ${name}_reset($name *model);
+
+""")
 
 _HEADER: Final = Template("""\
 /* The model `$name`, compiled by Relay for $target. */
@@ -178,7 +298,7 @@ $outputs
    Gives 0 or a status. A model serves one thread at a time; make several to use several. */
 int ${name}_run($name *model, const void *const inputs[], void *const outputs[]);
 
-/* Free a model; NULL is fine. */
+$reset/* Free a model; NULL is fine. */
 void ${name}_destroy($name *model);
 
 /* What a status means. */

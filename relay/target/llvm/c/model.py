@@ -86,6 +86,11 @@ class WeightBlock:
         return bytes(block)
 
 
+def initial_name(state: str) -> str:
+    """The name of what a state begins with, among the weights."""
+    return f"state {state}"
+
+
 def _aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 

@@ -9,7 +9,9 @@ A model is one block of memory:
     2072  status               of the last error
     2080  watch                i32 (ptr model), or null: nonzero ends a run
     2088  message              of the last error
-    2560  constants            a table of their addresses, and the objects
+    2560  constants            a table of their addresses, and the objects; last those that the
+                               state begins with
+       …  state                its words, after the number of them that are held
 
 Values are objects of the heap. When the C program has released all of them, the heap is emptied
 (`relay_end`), which frees cycles of cells and what failed runs have left.
@@ -55,6 +57,7 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         tables.parts_text("relay_arguments", arguments, sizes),
         tables.constructors_text(types.constructors, sizes),
         tables.bytes_text("relay_results", [is_object(slot.spec) for slot in types.results]),
+        tables.bytes_text("relay_state", [is_object(spec) for _, spec in types.state]),
         tables.sites_text(sites),
         sizes.text(),
         constants.text(),
@@ -63,8 +66,13 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         name=types.model,
         entry=entry,
         arguments=len(types.params),
-        argument_room=max(1, len(types.params)),
         result_count=len(types.results),
+        kept=len(types.state),
+        first_kept=len(constants) - len(types.state),
+        all_arguments=max(1, len(types.params) + len(types.state)),
+        all_results=max(1, len(types.results) + len(types.state)),
+        held_at=_state_at(constants),
+        state_at=_state_at(constants) + 8,
         result_bytes=8 * len(types.results),
         site_count=len(sites),
         names=max(1, len(sizes.names)),
@@ -72,7 +80,7 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         constant_count=len(constants),
         constant_bytes=8 * len(constants.words),
         constants_at=CONSTANTS,
-        size=model_size(constants),
+        size=model_size(constants, len(types.state)),
         holds_at=HOLDS,
         failed_at=FAILED,
         status_at=STATUS,
@@ -92,13 +100,26 @@ def functions_text(types: CTypes, entry: str, sites: Sequence[Site], constants: 
         out_of_range=abi.OUT_OF_RANGE,
         out_of_memory=abi.OUT_OF_MEMORY,
     )
-    functions = _MODEL + _HOLDS + FAILURES + MAKING + READING + RUNNING
+    functions = (
+        _MODEL
+        + _HOLDS
+        + _STATE
+        + (_RESET if types.state else "")
+        + FAILURES
+        + MAKING
+        + READING
+        + RUNNING
+    )
     return "\n".join([*data, formats_text(), assemble(functions, names)])
 
 
-def model_size(constants: Constants) -> int:
-    """The size of a model in bytes."""
-    return CONSTANTS + 8 * len(constants.words) + ALIGNMENT
+def model_size(constants: Constants, kept: int) -> int:
+    """The size of a model in bytes; `kept` is the number of words of the state."""
+    return _state_at(constants) + 8 * (1 + kept) + ALIGNMENT
+
+
+def _state_at(constants: Constants) -> int:
+    return CONSTANTS + 8 * len(constants.words)
 
 
 _MODEL: Final = """
@@ -139,6 +160,7 @@ place:
   %next = add i64 %i, 1
   br label %look
 done:
+  call void @relay_begin(ptr %model)
   ret void
 }
 
@@ -195,6 +217,78 @@ define i64 @${name}_live(ptr %model) nounwind {
   %freed = load i64, ptr %model[$freed]
   %live = sub i64 %made, %freed
   ret i64 %live
+}
+"""
+
+_STATE: Final = """
+; Set the state to what it begins with, without releasing what it is.
+define internal void @relay_begin(ptr %model) nounwind {
+entry:
+  %constants = load ptr, ptr %model[$constants]
+  %state = getelementptr i8, ptr %model, i64 $state_at
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %place ]
+  br ult i64 %i, $kept, label %word, label %done
+word:
+  %number = add i64 %i, $first_kept
+  %object = load i64, ptr %constants[i64 %number]
+  %kind = load i8, ptr @relay_state[%i]
+  br ne i8 %kind, 0, label %place, label %scalar
+scalar:                                  ; constants are padded
+  %constant = inttoptr i64 %object to ptr
+  %data = load ptr, ptr %constant[$tensor_data]
+  %value = load i64, ptr %data
+  br label %place
+place:
+  %found = phi i64 [ %object, %word ], [ %value, %scalar ]
+  store i64 %found, ptr %state[i64 %i]
+  %next = add i64 %i, 1
+  br label %look
+done:
+  ret void
+}
+
+; Retain the state for a run, or release it, and count its objects.
+define internal i64 @relay_visit_state(ptr %model, i1 %retain) nounwind {
+entry:
+  %state = getelementptr i8, ptr %model, i64 $state_at
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %other ]
+  %count = phi i64 [ 0, %entry ], [ %more, %other ]
+  br ult i64 %i, $kept, label %word, label %done
+word:
+  %kind = load i8, ptr @relay_state[%i]
+  br ne i8 %kind, 0, label %object, label %other
+object:
+  %value = load ptr, ptr %state[ptr %i]
+  br i1 %retain, label %hold, label %release
+hold:
+  call void @relay_retain_object(ptr %value)
+  br label %other
+release:
+  call void @relay_release_object(ptr %model, ptr %value)
+  br label %other
+other:
+  %one = phi i64 [ 0, %word ], [ 1, %hold ], [ 1, %release ]
+  %more = add i64 %count, %one
+  %next = add i64 %i, 1
+  br label %look
+done:
+  ret i64 %count
+}
+"""
+
+_RESET: Final = """
+define void @${name}_reset(ptr %model) nounwind {
+  %held = load i64, ptr %model[$held_at]
+  %count = call i64 @relay_visit_state(ptr %model, i1 false)
+  call void @relay_begin(ptr %model)
+  store i64 0, ptr %model[$held_at]
+  %less = sub i64 0, %held
+  call void @relay_count_holds(ptr %model, i64 %less)
+  ret void
 }
 """
 

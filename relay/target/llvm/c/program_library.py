@@ -23,7 +23,7 @@ from relay.program.ownership import own
 from relay.program.program import MAIN
 from relay.target.llvm.c.failures import PROGRAM_MESSAGES
 from relay.target.llvm.c.header import header_text
-from relay.target.llvm.c.model import CLibrary
+from relay.target.llvm.c.model import CLibrary, initial_name
 from relay.target.llvm.c.program import IMPORTS, LOADED, functions_text, model_size
 from relay.target.llvm.c.tables import Constants
 from relay.target.llvm.c.types import FUNCTIONS, CTypes
@@ -56,11 +56,16 @@ class ProgramLibrary(CLibrary):
 
     def _text(self, embedded: Path | None, made: Translated) -> str:
         offsets = self.weights.offsets
-        arrays = [(offsets[name], self.constants[name]) for name in made.constants]
+        initial = [initial_name(name) for name, _ in self.types.state]
+        arrays = [(offsets[name], self.constants[name]) for name in (*made.constants, *initial)]
         constants = Constants([(at, array.shape, array.nbytes) for at, array in arrays])
-        size = model_size(constants)
+        size = model_size(constants, len(initial))
         model = self.model_text(embedded, size=size, loaded=LOADED, most_threads=MOST_THREADS)
         return model + functions_text(self.types, made.entries[MAIN], made.sites, constants)
+
+    @property
+    def functions(self) -> list[str]:
+        return [*super().functions, *([f"{self.name}_reset"] if self.types.state else [])]
 
     def header(self, embed: bool) -> str:
         place = self.weights_place(embed)

@@ -7,7 +7,8 @@ from typing import Final
 RUNNING: Final = """
 define i32 @${name}_invoke(ptr %model, ptr %arguments, ptr %results) nounwind {
 entry:
-  %given = alloca [$argument_room x i64]
+  %given = alloca [$all_arguments x i64]
+  %made = alloca [$all_results x i64]
   %bound = alloca [$names x i64]
   call void @llvm.memset.p0.i64(ptr %bound, i8 -1, i64 $name_bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr align 8 %results, i8 0, i64 $result_bytes, i1 false)
@@ -53,10 +54,16 @@ hold.next:
   %h.next = add i64 %h, 1
   br label %hold.look
 
-run:
+run:                                     ; the state comes last
+  %state = getelementptr i8, ptr %model, i64 $state_at
+  %state.bytes = shl i64 $kept, 3
+  %given.state = getelementptr i64, ptr %given, i64 $arguments
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %given.state, ptr align 8 %state,
+                                   i64 %state.bytes, i1 false)
+  %state.objects = call i64 @relay_visit_state(ptr %model, i1 true)
   store i64 -1, ptr %model[$site]             ; outside the program
-  %status = call i32 @relay_enter(ptr %model, ptr @$entry, ptr %given, ptr %results)
-  br eq i32 %status, 0, label %result.look, label %failed
+  %status = call i32 @relay_enter(ptr %model, ptr @$entry, ptr %given, ptr %made)
+  br eq i32 %status, 0, label %replace, label %failed
 failed:
   store i64 1, ptr %model[$failed_at]
   call void @relay_explain(ptr %model, i32 %status)
@@ -64,9 +71,21 @@ failed:
   call void @relay_count_holds(ptr %model, i64 0)
   ret i32 %status
 
+replace:
+  %before = call i64 @relay_visit_state(ptr %model, i1 false)
+  %held = load i64, ptr %model[$held_at]
+  store i64 %state.objects, ptr %model[$held_at]
+  %more.state = sub i64 %state.objects, %held
+  %made.state = getelementptr i64, ptr %made, i64 $result_count
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %state, ptr align 8 %made.state,
+                                   i64 %state.bytes, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %results, ptr align 8 %made,
+                                   i64 $result_bytes, i1 false)
+  br label %result.look
+
 result.look:
-  %r = phi i64 [ 0, %run ], [ %r.next, %result.next ]
-  %more = phi i64 [ 0, %run ], [ %more.next, %result.next ]
+  %r = phi i64 [ 0, %replace ], [ %r.next, %result.next ]
+  %more = phi i64 [ %more.state, %replace ], [ %more.next, %result.next ]
   br ult i64 %r, $result_count, label %result, label %done
 result:
   %kind = load i8, ptr @relay_results[%r]

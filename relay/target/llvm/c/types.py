@@ -113,6 +113,7 @@ class CTypes:
         names: set[str] = set(RESERVED)
         self.params = _params(main, names)
         self.results = _results(main, names)
+        self.state = tuple(main.state_specs.items())
         self._taken = {f"{self.model}_{verb}" for verb in (*FUNCTIONS, "run", *dtypes.NAMES)}
         found = self._reachable([place.spec for place in (*self.params, *self.results)])
         self._names = self._name_all([spec for spec in found if _has_words(spec)])
@@ -228,7 +229,7 @@ def c_name(text: str) -> str:
 
 
 def _params(main: isa.Function, names: set[str]) -> list[CSlot]:
-    leaves = [leaf for param in main.params for leaf in _leaves(c_name(param.name), param.value)]
+    leaves = [leaf for param in main.arguments for leaf in _leaves(c_name(param.name), param.value)]
     return [
         CSlot(_unique(name, names), main.registers[register], number)
         for number, (name, register) in enumerate(leaves)
@@ -236,7 +237,7 @@ def _params(main: isa.Function, names: set[str]) -> list[CSlot]:
 
 
 def _results(main: isa.Function, names: set[str]) -> list[CSlot]:
-    leaves = _leaves("output", main.results)
+    leaves = _leaves("output", main.answer(main.results))
     return [CSlot(_unique(name, names), spec, i) for i, (name, spec) in enumerate(leaves)]
 
 

@@ -16,22 +16,25 @@ from typing import Any
 
 import numpy as np
 
+from relay import nd
 from relay.errors import VALUE, EvaluationError, RelayError, with_value
-from relay.executors.arrays import plain, wrapper
+from relay.executors.arrays import address, plain, wrapper
 from relay.executors.bound import Constants
 from relay.executors.executable import Code, Executable, expect_positive
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.state import Values, state_of
 from relay.executors.weights import Weights
 from relay.extents import EXPECTED, filled
 from relay.immutable import frozen
-from relay.interpreter.values import Value
+from relay.interpreter.values import TupleValue, Value
 from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.program.native import workspace_name
-from relay.program.program import MAIN, Program, spec_text
+from relay.program.program import MAIN, Program, ScalarSpec, flatten, spec_text
+from relay.target.kernel import TensorSpec
 from relay.target.llvm import abi
 from relay.target.llvm.executable.program_function import ProgramFunction, typed
-from relay.target.llvm.executable.style import VALUES, as_tensors, python_style
+from relay.target.llvm.executable.style import VALUES, Style, as_tensors, python_style
 from relay.target.llvm.jit import load
 from relay.target.llvm.loaded import NativeKernels, kernel_failure
 from relay.target.llvm.objects import undefined_symbols
@@ -64,6 +67,8 @@ class WholeProgramExecutable(Executable):
         threads: int | None = None,
         prepared: Mapping[str, np.ndarray] | None = None,
         *,
+        state: Mapping[str, np.ndarray] | None = None,
+        current: Mapping[str, np.ndarray] | None = None,
         stack: int = 0,
         memory: int = 0,
         classes: Mapping[str, type] | None = None,
@@ -85,18 +90,22 @@ class WholeProgramExecutable(Executable):
         main = program[MAIN]
         self._limits = {"stack": stack, "memory": memory}
         self._main = self._entered_at(self._library.address(self._native.entry))
+        result = main.answer(main.results)
         self.inputs = tuple(
             ValueInfo(param.name, spec_text(typed(param.value, main.registers)))
-            for param in main.params
+            for param in main.arguments
         )
         self.outputs = tuple(
             ValueInfo(main.result_name(number), spec_text(spec))
-            for number, spec in enumerate(
-                main.results if isinstance(main.results, tuple) else (main.results,)
-            )
+            for number, spec in enumerate(result if isinstance(result, tuple) else (result,))
         )
         self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
         self._objects: tuple[Constants, ConstantObjects] | None = None
+        self.threaded = state_of(program, state, current)
+        # no part of a result but tensors can have elements of the state
+        self._only_tensors = all(
+            isinstance(spec, TensorSpec | ScalarSpec) for spec in flatten(result)
+        )
 
     def _entered_at(self, address: int) -> ProgramFunction:
         """`main`, with its entry at an address."""
@@ -120,11 +129,41 @@ class WholeProgramExecutable(Executable):
         if wrap is not style.tensor:
             style = python_style(self._classes, wrap, as_tensors(wrap))
             self._style = style
-        return self._main(args, self._constants(), style)
+        return self._run(args, style)
 
     def evaluate(self, *args: Any, **named: Any) -> Value:
-        value: Value = self._main(self.in_order(args, named), self._constants(), VALUES)
+        value: Value = self._run(tuple(self.in_order(args, named)), VALUES)
         return value
+
+    def _run(self, args: tuple[Any, ...], style: Style) -> Any:
+        """The result of `main`, which replaces the state."""
+        state = self.threaded
+        if state is None:
+            return self._main(args, self._constants(), style)
+        with state.call() as before:
+            made = self._main((*args, *before.arrays), self._constants(), style)
+            fields = made if isinstance(made, tuple) else made.fields
+            result, *after = fields
+            state.values = Values([self._own(array, result) for array in after])
+        return result
+
+    def _own(self, given: Any, result: Any) -> np.ndarray:
+        """A new value of the state as an array that no part of the caller's result shares."""
+        array = nd.as_numpy(given)
+        if not self._only_tensors:
+            return np.array(array)
+        begin = address(array)
+        pending = [result]
+        while pending:
+            part = pending.pop()
+            if isinstance(part, tuple | TupleValue):
+                pending += part if isinstance(part, tuple) else part.fields
+                continue
+            other = nd.as_numpy(part)
+            first = address(other)
+            if first < begin + array.nbytes and begin < first + other.nbytes:
+                return np.array(array)
+        return array
 
     def _constants(self) -> ConstantObjects:
         """The weights as objects, updated when weights have changed."""
@@ -190,6 +229,8 @@ class WholeProgramExecutable(Executable):
         if not args and not named:
             args = self.example_inputs()
         given = tuple(self.in_order(args, named))
+        if self.threaded is not None:
+            given += self.threaded.values.arrays
         called = undefined_symbols(self._native.code)
         kernels = [kernel for kernel in self.program.kernels if kernel.name in called]
         names = [kernel.name for kernel in kernels]
