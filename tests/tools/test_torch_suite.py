@@ -1,0 +1,62 @@
+"""torch's operator database: what is not excluded with a reason agrees with eager torch."""
+
+import os
+import re
+import time
+
+import pytest
+
+from tools.torch_suite import (
+    MAIN,
+    Effort,
+    Outcome,
+    excluded,
+    exclusions,
+    names,
+    outcomes,
+    run,
+)
+
+FIXED = "add,nn.functional.relu,nn.functional.linear"
+ONE = Effort(main=3, native=1, other=0)
+PARTS = 20
+
+
+def failures(found):
+    return [f"{one.name}: {'; '.join(one.wrong)}" for one in found if one.wrong]
+
+
+def test_some_samples_of_common_operators_agree():
+    assert failures(run(name, ONE) for name in names(FIXED)) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_entries_agree(part):
+    chosen = [name for name in names() if excluded(name) is None]
+    assert failures(run(name, Effort()) for name in chosen[part::PARTS]) == []
+
+
+def test_everything_that_is_excluded_is_there_and_has_a_reason():
+    full = [text for name in names() for text in (name, *(f"{name} {one}" for one in MAIN))]
+    for pattern, reason in exclusions().items():
+        assert reason
+        assert any(re.search(pattern, one) for one in full), pattern
+
+
+def test_a_crash_or_an_endless_loop_is_a_failure_of_its_entry():
+    effort = Effort(seconds=2)
+    found = {one.name: one.wrong for one in outcomes(["crash", "hang", "good"], effort, 1, fake)}
+    assert found == {
+        "crash": ["the process ended with 7"],
+        "hang": ["more than 2 s"],
+        "good": [],
+    }
+
+
+def fake(name: str, effort: Effort) -> Outcome:
+    if name == "crash":
+        os._exit(7)
+    if name == "hang":
+        time.sleep(1000)
+    return Outcome(name)

@@ -1,0 +1,239 @@
+"""Samples of torch's own operator database as exported programs, and what eager torch gives.
+
+    entry = entries()["nn.functional.softmax"]
+    program = exported(samples_of(entry, torch.float32)[:20])
+
+The tensors of a sample are the inputs of a small module, all other arguments are its constants.
+Several samples become one program: exporting takes longer than running.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from relay.nd import NDArray
+
+# results that are unique only up to a sign or a phase: their entries say what to compare
+FACTORIZATIONS = ("linalg.", "svd", "qr", "pca_lowrank", "geqrf", "lu")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a tensor among the inputs of a module."""
+
+    place: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call of an operator."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    process: Callable[[Any], Any] | None = None  # what is unique of the results
+
+
+class Calls(torch.nn.Module):
+    """A module that calls operators and returns all their results."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        super().__init__()
+        self.copies = False  # whether to copy the inputs, for an operator that writes to them
+        self.tensors: list[torch.Tensor] = []
+        self.calls = [self._prepared(sample) for sample in samples]
+
+    def _prepared(self, sample: Sample) -> tuple[Sample, list[Any], Any]:
+        leaves, spec = pytree.tree_flatten((sample.args, dict(sample.kwargs)))
+        for place, leaf in enumerate(leaves):
+            if isinstance(leaf, torch.Tensor):
+                leaves[place] = Slot(len(self.tensors))
+                self.tensors.append(leaf.detach())
+        return sample, leaves, spec
+
+    def forward(self, *tensors: torch.Tensor) -> list[Any]:
+        results: list[Any] = []
+        if self.copies:
+            tensors = tuple(one.clone() for one in tensors)
+        for sample, leaves, spec in self.calls:
+            given = [tensors[one.place] if isinstance(one, Slot) else one for one in leaves]
+            args, kwargs = pytree.tree_unflatten(given, spec)
+            found = sample.function(*args, **kwargs)
+            if sample.process is not None:
+                found = sample.process(found)
+            results += [one for one in pytree.tree_leaves(found) if one is not None]
+        return results
+
+
+@dataclass(frozen=True)
+class Case:
+    """An exported program with its inputs and the results of eager torch."""
+
+    program: Any
+    inputs: list[torch.Tensor]
+    eager: Callable[[], list[torch.Tensor]]
+
+
+@cache
+def entries() -> dict[str, Any]:
+    """The entries of the database by name and variant."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {".".join(filter(None, (one.name, one.variant_test_name))): one for one in op_db}
+
+
+def samples_of(entry: Any, dtype: torch.dtype, most: int | None = None) -> list[Sample]:
+    """The samples of an entry for an element type, the same ones every time."""
+    torch.manual_seed(0)
+    np.random.seed(0)
+    random.seed(0)
+    if dtype not in entry.supported_dtypes("cpu"):
+        return []
+    is_factorization = entry.name.startswith(FACTORIZATIONS)
+    found = []
+    with warnings.catch_warnings(action="ignore"):
+        # all at once: a generator that is left open may change torch's state in the middle of an
+        # export
+        for one in [*entry.sample_inputs("cpu", dtype, requires_grad=False)][:most]:
+            process = one.output_process_fn_grad if is_factorization else None
+            sample = Sample(entry.op, (one.input, *one.args), one.kwargs, process)
+            if all(tensor.layout is torch.strided for tensor in tensors_of(sample)):
+                found.append(sample)
+    return found
+
+
+def tensors_of(sample: Sample) -> list[torch.Tensor]:
+    """The tensors among the arguments of a sample."""
+    leaves = pytree.tree_leaves((sample.args, dict(sample.kwargs)))
+    return [one for one in leaves if isinstance(one, torch.Tensor)]
+
+
+def exported(samples: Sequence[Sample]) -> Case:
+    """The samples as one exported program."""
+    module = Calls(samples)
+    inputs = tuple(module.tensors)
+    with warnings.catch_warnings(action="ignore"), torch.no_grad():
+        copies = [one.clone() for one in inputs]
+        versions = [one._version for one in copies]
+        module(*copies)
+        module.copies = versions != [one._version for one in copies]
+        program = torch.export.export(module, inputs, strict=False).run_decompositions({})
+    kept = [
+        not isinstance(one.arg, torch.export.graph_signature.ConstantArgument)
+        for one in program.graph_signature.output_specs
+    ]
+
+    def eager() -> list[torch.Tensor]:
+        with warnings.catch_warnings(action="ignore"), torch.no_grad():
+            found = module(*inputs)
+        chosen = [one for one, keep in zip(found, kept, strict=True) if keep]
+        return [pairs(torch.as_tensor(one)) for one in chosen]
+
+    return Case(program, [pairs(one) for one in inputs], eager)
+
+
+def pairs(tensor: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as pairs of floats."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def is_random(program: Any) -> bool:
+    """Whether a program draws random numbers."""
+    return any(_tagged(node.target, torch.Tag.nondeterministic_seeded) for node in _calls(program))
+
+
+def is_unset(program: Any) -> bool:
+    """Whether results have memory that nothing was written to."""
+    names = ("aten.empty", "aten.new_empty")
+    return any(str(node.target).startswith(names) for node in _calls(program))
+
+
+def _calls(program: Any) -> list[Any]:
+    return [node for node in program.graph.nodes if node.op == "call_function"]
+
+
+def _tagged(target: Any, tag: torch.Tag) -> bool:
+    return isinstance(target, torch._ops.OpOverload) and tag in target.tags
+
+
+def as_tensor(value: Any) -> torch.Tensor:
+    """A result of Relay as a tensor of torch."""
+    if isinstance(value, NDArray):
+        value = value.numpy()
+    if isinstance(value, torch.Tensor):
+        return pairs(value)
+    array = np.asarray(value)
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
+    return pairs(torch.from_numpy(array.copy()))
+
+
+# relative to a number, and to the largest number of a result
+TOLERANCES = {
+    torch.float16: (4e-3, 2e-3),
+    torch.bfloat16: (4e-2, 2e-2),
+    torch.float32: (1e-4, 1e-5),
+    torch.float64: (1e-7, 1e-8),
+}
+# entries whose results amplify rounding, and by how much
+LOOSE: Mapping[str, float] = {}
+
+
+def difference(
+    mine: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor], looser: float = 1
+) -> str:
+    """What differs between results; the empty string if they agree."""
+    if len(mine) != len(theirs):
+        return f"{len(mine)} results instead of {len(theirs)}"
+    for one, other in zip(mine, theirs, strict=True):
+        if wrong := wrong_type(one, other):
+            return wrong
+        rtol, atol = TOLERANCES.get(other.dtype, (0.0, 0.0))
+        if other.is_floating_point() and other.numel():
+            finite = other[torch.isfinite(other)].abs().double()
+            atol *= max(1.0, float(finite.max()) if finite.numel() else 0.0)
+        try:
+            torch.testing.assert_close(
+                one, other, rtol=rtol * looser, atol=atol * looser, equal_nan=True
+            )
+        except AssertionError as error:
+            return " ".join(str(error).split())
+    return ""
+
+
+def wrong_type(mine: torch.Tensor, theirs: torch.Tensor) -> str:
+    """What differs between the types of results."""
+    if mine.dtype != theirs.dtype:
+        return f"{mine.dtype} instead of {theirs.dtype}"
+    if mine.shape != theirs.shape:
+        return f"shape {tuple(mine.shape)} instead of {tuple(theirs.shape)}"
+    return ""
+
+
+DRAWS = 8  # runs of torch that a distribution is made of
+UNLIKELY = 1e-5  # this probable, two samples of one distribution differ so much
+
+
+def other_distribution(
+    mine: Sequence[torch.Tensor], theirs: Sequence[Sequence[torch.Tensor]]
+) -> str:
+    """What differs between the distributions of results and of those of several runs of torch."""
+    from scipy.stats import ks_2samp
+
+    for own, others in zip(mine, zip(*theirs, strict=True), strict=True):
+        if wrong := wrong_type(own, others[0]):
+            return wrong
+        left = own.double().flatten().numpy()
+        right = torch.cat([one.double().flatten() for one in others]).numpy()
+        if len(left) and ks_2samp(left, right).pvalue < UNLIKELY:
+            return f"another distribution: {left[:4]}… instead of {right[:4]}…"
+    return ""
