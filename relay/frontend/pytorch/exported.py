@@ -38,6 +38,7 @@ from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Symbol
 from relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var, const
+from relay.ir.function_attrs import STATE
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.nd import NDArray, from_torch
@@ -202,10 +203,13 @@ def from_exported(
     inputs, params = _inputs(program, sizes, scope)
     _check_ranges(program, sizes, scope)
     results = GraphImporter(sizes, tables).add(program.graph_module, scope)
-    outputs = _outputs(program, results)
-    body = scope.closed(outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs)))
+    outputs, state = _outputs(program, results)
+    body = outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs))
+    if state:
+        body = Tuple((body, *state.values()))
     variables = tuple(sizes.variables.values())
-    module["main"] = Function(tuple(inputs), body, type_params=variables)
+    main = Function(tuple(inputs), scope.closed(body), type_params=variables)
+    module["main"] = main.with_attr(STATE, list(state)) if state else main
     return infer_module(RemoveUnusedFunctions()(module)), params
 
 
@@ -214,6 +218,7 @@ def _inputs(
 ) -> tuple[list[Var], dict[str, NDArray]]:
     """The parameters of `main`, weights after the model's inputs, and the values of weights."""
     calls = [call for call in program.graph.nodes if call.op == "placeholder"]
+    written = set(program.graph_signature.buffers_to_mutate.values())
     inputs: list[Var] = []
     weights: list[Var] = []
     params: dict[str, NDArray] = {}
@@ -221,11 +226,11 @@ def _inputs(
         found = call.meta.get("val")
         match spec.kind:
             case InputKind.PARAMETER | InputKind.BUFFER | InputKind.CONSTANT_TENSOR:
-                tensor = _held(program, str(spec.target), persistent=spec.persistent is not False)
-                if spec.kind != InputKind.PARAMETER and not _is_weight(tensor):
+                name = str(spec.target)
+                tensor = _held(program, name, persistent=spec.persistent is not False)
+                if not (spec.kind is InputKind.PARAMETER or name in written or _is_weight(tensor)):
                     scope.names[call.name] = constant(tensor)
                     continue
-                name = str(spec.target)
                 params[name] = array_of(tensor)
                 variable = Var(name, TensorType(params[name].shape, params[name].dtype))
                 weights.append(variable)
@@ -287,15 +292,26 @@ def _check_ranges(program: ExportedProgram, sizes: Sizes, scope: TorchScope) -> 
         scope.names[name] = Complex(checked) if isinstance(value, Complex) else checked
 
 
-def _outputs(program: ExportedProgram, results: Sequence[Any]) -> list[Expr]:
-    """The results of `main`."""
+def _outputs(
+    program: ExportedProgram, results: Sequence[Any]
+) -> tuple[list[Expr], dict[str, Expr]]:
+    """The results of the model, and the new values of the buffers that it writes."""
     found: list[Expr] = []
+    state: dict[str, Expr] = {}
     for value, spec in zip(results, program.graph_signature.output_specs, strict=True):
-        if spec.kind != OutputKind.USER_OUTPUT:
-            text = f"the model changes {spec.target}"
-            raise FrontendError.of(text, expected="outputs", found=spec.kind.name.lower())
-        if isinstance(value, Complex):
-            found.append(value.pairs)
-        elif isinstance(value, Expr):
-            found.append(value)
-    return found
+        given = value.pairs if isinstance(value, Complex) else value
+        match spec.kind:
+            case OutputKind.USER_OUTPUT if isinstance(given, Expr):
+                found.append(given)
+            case OutputKind.USER_OUTPUT:
+                pass  # a constant of the program
+            case OutputKind.BUFFER_MUTATION:
+                state[str(spec.target)] = given
+            case OutputKind.USER_INPUT_MUTATION:
+                text = f"the model writes its input `{spec.target}`"
+                hint = "clone it in the model: x = x.clone()"
+                raise FrontendError.of(text, expected="inputs that are only read", hint=hint)
+            case _:
+                text = f"the program has an output of kind {spec.kind.name.lower()}"
+                raise FrontendError.of(text, expected="tensors and buffers")
+    return found, state

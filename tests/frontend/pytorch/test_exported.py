@@ -59,3 +59,36 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
 
     with pytest.raises(FrontendError, match=r"linalg_eig[^\n]*, 1 time[^\n]*\n[^\n]*svd"):
         relay.frontend.from_pytorch(Odd(), (torch.randn(3, 3),))
+
+
+class Counter(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("total", torch.zeros(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count.add_(1)
+        self.total += x
+        return self.total * self.count
+
+
+def test_buffers_that_the_model_writes_are_state() -> None:
+    model = Counter()
+    mod, params = relay.frontend.from_pytorch(model, (torch.randn(3),))
+    exe = relay.compile(mod, params)
+    for turn in range(100):
+        x = torch.randn(3)
+        torch.testing.assert_close(exe(x), model(x))
+        assert exe.state["count"].numpy() == turn + 1
+    exe.reset()
+    assert not exe.state["total"].numpy().any()
+
+
+def test_a_model_that_writes_its_input_is_refused() -> None:
+    class Writes(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.add_(1) * 2
+
+    with pytest.raises(FrontendError, match="the model writes its input `x`"):
+        relay.frontend.from_pytorch(Writes(), (torch.randn(3),))
