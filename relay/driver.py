@@ -17,12 +17,14 @@ from relay.cache.kernels import KernelCache
 from relay.cache.programs import ProgramCache, Stored
 from relay.compile_log import CompileLog
 from relay.errors import RelayError
+from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.frontend.model import Model as Model
 from relay.frontend.model import as_module as as_module
 from relay.immutable import frozen
+from relay.ir.function_attrs import CONVENTION
 from relay.lower.kernel import Options
 from relay.pipeline import EXACT, passes, typed, whole_program
 from relay.pipeline.state import initial_state, state_last
@@ -68,7 +70,8 @@ def compile(
         model, params, target=target, level=level, exact=exact, checked=checked, cache=cache
     )
     parts = (made.program, made.code, made.weights)
-    return make_executable(*parts, threads, state=made.state, stack=stack, memory=memory)
+    kept = {"state": made.state, "convention": made.convention}
+    return make_executable(*parts, threads, **kept, stack=stack, memory=memory)  # type: ignore[arg-type]
 
 
 def compile_graph(
@@ -76,17 +79,21 @@ def compile_graph(
 ) -> StraightLineExecutable:
     """`compile` for straight-line code; any other program is refused, with the reason."""
     made = compile_program(model, params, whole=False, **options)
-    return StraightLineExecutable(made.program, made.code, made.weights, state=made.state)
+    return StraightLineExecutable(
+        made.program, made.code, made.weights, state=made.state, convention=made.convention
+    )
 
 
 @frozen
 class Compiled:
-    """A program, its code, the constants that come from outside, and the initial state."""
+    """A program, its code, the constants that come from outside, the initial state, and how the
+    model is called."""
 
     program: Program
     code: Code
     weights: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
+    convention: Convention | None = None
 
 
 @tree.without_collection()
@@ -109,6 +116,10 @@ def compile_program(
     checked = checked or bool(settings.CHECKED.read())
     level = min(level, EXACT) if exact else level
     module, own = as_module(model)
+    convention = None
+    if (text := module["main"].attrs.get(CONVENTION)) is not None:
+        convention = Convention.of_text(text)
+        module["main"] = module["main"].without_attr(CONVENTION)
     weights = given_weights(module["main"], own, params)
     state = initial_state(module["main"], weights)
     if state:
@@ -121,7 +132,8 @@ def compile_program(
     if (found := programs.get(key)) is not None:
         log.cached(found.program, machine)
         code = Code(machine, found.objects, support=machine.support(False, cache))
-        return Compiled(found.program, code, arrays(weights | found.constants), arrays(state))
+        constants = weights | found.constants
+        return Compiled(found.program, code, arrays(constants), arrays(state), convention)
 
     if whole is None:
         module = typed(level)(module)
@@ -140,4 +152,4 @@ def compile_program(
     if not whole:
         programs.put(key, Stored(program, objects, constants))
     log.compiled(program, kernels)
-    return Compiled(program, code, arrays(weights | constants), arrays(state))
+    return Compiled(program, code, arrays(weights | constants), arrays(state), convention)

@@ -36,6 +36,7 @@ import numpy as np
 import relay
 from relay import dtypes
 from relay.errors import RelayError
+from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.weights import constants_of_calls
@@ -109,6 +110,7 @@ def _members(exe: Executable, params: bool) -> dict[str, bytes]:
         "outputs": [str(info) for info in exe.outputs],
         "code": len(exe.code.objects),
         "native": None if native is None else native.facts(),
+        "convention": None if exe.convention is None else exe.convention.to_json(),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
@@ -185,9 +187,14 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     used = {name.removeprefix(SUPPORT): bytes(members[name]) for name in support}
     code = Code(target, objects, native, used)
     given = {**constants, **weights}
-    return make_executable(
-        program, code, given, prepared=prepared, state=initial, current=current, **options
-    )
+    convention = None
+    if (found := manifest.get("convention")) is not None:
+        try:
+            convention = Convention.of_json(found)
+        except RelayError as error:
+            raise _refusal(path, str(error)) from None
+    kept = {"prepared": prepared, "state": initial, "current": current}
+    return make_executable(program, code, given, convention=convention, **kept, **options)  # type: ignore[arg-type]
 
 
 def _content(source: Any) -> mmap.mmap:

@@ -25,6 +25,7 @@ import numpy as np
 
 from relay import dtypes
 from relay.errors import EvaluationError, RelayError, did_you_mean
+from relay.executors.convention import Convention
 from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.state import HasState
@@ -56,6 +57,7 @@ class Executable(HasWeights, HasState, ABC):
     computed from them, if known."""
 
     _loaded: Loaded
+    convention: Convention | None = None  # of the model, which calls follow
     inputs: tuple[Any, ...]  # names and types
     outputs: tuple[Any, ...]
 
@@ -97,8 +99,15 @@ class Executable(HasWeights, HasState, ABC):
         values = [param.value for param in main.arguments]
         return tuple(isa.unflatten(v, [example(leaf) for leaf in isa.flatten(v)]) for v in values)
 
+    def example_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """A call with random inputs."""
+        inputs = self.example_inputs()
+        return (inputs, {}) if self.convention is None else self.convention.call_of(inputs)
+
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The arguments of a call in the order of the parameters."""
+        if self.convention is not None:
+            return self.convention.take_apart(args, named)
         params = self.program[isa.MAIN].arguments
         names = [param.name for param in params]  # not necessarily unique
         if len(args) > len(params):
@@ -134,7 +143,7 @@ class Executable(HasWeights, HasState, ABC):
         arguments, with random inputs."""
         expect_positive(repeat=repeat, number=1 if number is None else number)
         if not args and not named:
-            args = self.example_inputs()
+            args, named = self.example_call()
         once = partial(self, *args, **named)
         once()
         return time_calls(once, repeat, number or 1, 20 if number is None else None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from relay.errors import RelayError, TargetError
+from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.program.program import MAIN, Program
@@ -21,20 +23,22 @@ def make_executable(
     *,
     state: Mapping[str, np.ndarray] | None = None,
     current: Mapping[str, np.ndarray] | None = None,
+    convention: Convention | None = None,
     stack: int = 0,
     memory: int = 0,
     classes: Mapping[str, type] | None = None,
 ) -> Executable:
     """The executable of a program. `weights` are the given constants by name, `prepared` the
     constants computed from them, if known, `state` the initial values of the state, `current` its
-    present ones, if they are others. `stack` and `memory` are limits of a whole program,
-    `classes` the Python classes of its results."""
+    present ones, if they are others, `convention` how the model is called. `stack` and `memory`
+    are limits of a whole program, `classes` the Python classes of its results."""
     for name, limit in (("stack", stack), ("memory", memory)):
         if type(limit) is not int or limit < 0:
             raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")
     parts = (program, code, weights, threads, prepared)
+    kept: dict[str, Any] = {"state": state, "current": current, "convention": convention}
     limits = {"stack": stack, "memory": memory, "classes": classes}
-    made: Executable | None = code.target.executable(*parts, state=state, current=current, **limits)
+    made: Executable | None = code.target.executable(*parts, **kept, **limits)
     if made is not None:
         return made
     if not program[MAIN].is_straight_line:
@@ -42,4 +46,4 @@ def make_executable(
             f"the target `{code.target}` gives no code for functions and branches",
             hint="relay.vm.compile(mod, target) has them run by the virtual machine",
         )
-    return StraightLineExecutable(*parts, state=state, current=current)
+    return StraightLineExecutable(*parts, **kept)

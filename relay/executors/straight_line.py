@@ -12,6 +12,7 @@ from numpy import ndarray
 from relay import dtypes
 from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
 from relay.executors.bound import BoundFunction
+from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable, expect_positive, refusal
 from relay.executors.memory import OutputPool
 from relay.executors.memory import typed as typed_memory
@@ -43,6 +44,7 @@ class StraightLineExecutable(Executable):
         *,
         state: Mapping[str, np.ndarray] | None = None,
         current: Mapping[str, np.ndarray] | None = None,
+        convention: Convention | None = None,
     ) -> None:
         super().__init__(program, code, threads)
         self._loaded = code.target.load(
@@ -56,6 +58,11 @@ class StraightLineExecutable(Executable):
         flat = not any(isinstance(param.value, tuple) for param in main.arguments)
         self._positional = len(main.arguments) if flat else None
         self._result: programs.Value = main.answer(main.result)
+        self._is_one = isinstance(self._result, int)
+        if convention is not None:
+            self.convention = convention.fitting(len(self.inputs), len(self.outputs))
+            self._positional = convention.plain_arguments
+            self._is_one = convention.result.is_tensor
         self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
         self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
         self.threaded = state_of(program, state, current)
@@ -85,16 +92,27 @@ class StraightLineExecutable(Executable):
             array, place = pool.take()
             results.append(array)
             addresses.append(place)
-        self._run(addresses)
+        if self.threaded is None:
+            self._main(self._weights.constants, addresses)
+        else:
+            self._run(addresses)
         if wrap is not plain:
             results = [wrap(array) for array in results]
-        return results[0] if self._result.__class__ is int else unflatten(self._result, results)
+        return results[0] if self._is_one else self._put_together(results)
+
+    def _put_together(self, results: Sequence[Any]) -> Any:
+        """The result of the model."""
+        if self.convention is not None:
+            return self.convention.put_together(results)
+        return unflatten(self._result, results)
 
     def evaluate(self, *args: Any, **named: Any) -> Value:
         from relay.interpreter.values import to_value  # calls with arrays do not need it
 
         given = [run(_as_tuples(value)) for value in args]
-        return to_value(self(*given, **{name: run(_as_tuples(v)) for name, v in named.items()}))
+        by_name = {name: run(_as_tuples(value)) for name, value in named.items()}
+        results = self.run_flat(self._arrange(given, by_name))
+        return to_value(unflatten(self._result, results))
 
     def run_flat(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Run with flat lists of inputs and outputs."""
@@ -160,6 +178,8 @@ class StraightLineExecutable(Executable):
 
     def _arrange(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The tensors of a call in the order of the inputs, with tuples flattened."""
+        if self.convention is not None:
+            return tuple(self.convention.take_apart(args, named))
         leaves: list[Any] = []
         params = self.program[MAIN].arguments
         for param, data in zip(params, self.in_order(args, named), strict=True):
@@ -185,10 +205,13 @@ class StraightLineExecutable(Executable):
         """The kernels of a call; printed as a table."""
         return Kernels.of(self._main.kernels)
 
+    def _examples(self) -> tuple[Any, ...]:
+        return tuple(flatten(self.example_inputs()))
+
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
         """The time of every step: the median of `repeat` runs of the whole program."""
         expect_positive(repeat=repeat)
-        leaves = self._arrange(args or (() if named else self.example_inputs()), named)
+        leaves = self._arrange(args, named) if args or named else self._examples()
         _tensors, addresses = self._placed(leaves)
         if self.threaded is not None:
             addresses = self._with_state(addresses, self.threaded.values, self._buffers())

@@ -20,6 +20,7 @@ from relay import nd
 from relay.errors import VALUE, EvaluationError, RelayError, with_value
 from relay.executors.arrays import address, plain, wrapper
 from relay.executors.bound import Constants
+from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable, expect_positive
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
 from relay.executors.state import Values, state_of
@@ -33,6 +34,7 @@ from relay.program.native import workspace_name
 from relay.program.program import MAIN, Program, ScalarSpec, flatten, spec_text
 from relay.target.kernel import TensorSpec
 from relay.target.llvm import abi
+from relay.target.llvm.executable.encode import leaves_of
 from relay.target.llvm.executable.program_function import ProgramFunction, typed
 from relay.target.llvm.executable.style import VALUES, Style, as_tensors, python_style
 from relay.target.llvm.jit import load
@@ -69,6 +71,7 @@ class WholeProgramExecutable(Executable):
         *,
         state: Mapping[str, np.ndarray] | None = None,
         current: Mapping[str, np.ndarray] | None = None,
+        convention: Convention | None = None,
         stack: int = 0,
         memory: int = 0,
         classes: Mapping[str, type] | None = None,
@@ -102,6 +105,11 @@ class WholeProgramExecutable(Executable):
         self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
         self._objects: tuple[Constants, ConstantObjects] | None = None
         self.threaded = state_of(program, state, current)
+        self._result = result
+        self._plain = convention is None or convention.plain_arguments is not None
+        if convention is not None:
+            leaves = len(flatten(result))
+            self.convention = convention.fitting(len(self.inputs), leaves)
         # no part of a result but tensors can have elements of the state
         self._only_tensors = all(
             isinstance(spec, TensorSpec | ScalarSpec) for spec in flatten(result)
@@ -122,14 +130,17 @@ class WholeProgramExecutable(Executable):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The result as Python data: arrays, tuples, lists, instances of `classes`."""
-        if named or len(args) != len(self.inputs):
+        if named or len(args) != len(self.inputs) or not self._plain:
             args = tuple(self.in_order(args, named))
         wrap = wrapper(args)
         style = self._style
         if wrap is not style.tensor:
             style = python_style(self._classes, wrap, as_tensors(wrap))
             self._style = style
-        return self._run(args, style)
+        made = self._run(args, style)
+        if self.convention is None or self.convention.is_plain_result:
+            return made
+        return self.convention.put_together(leaves_of((self._result,), (made,)))
 
     def evaluate(self, *args: Any, **named: Any) -> Value:
         value: Value = self._run(tuple(self.in_order(args, named)), VALUES)
@@ -227,7 +238,7 @@ class WholeProgramExecutable(Executable):
 
         expect_positive(repeat=repeat)
         if not args and not named:
-            args = self.example_inputs()
+            args, named = self.example_call()
         given = tuple(self.in_order(args, named))
         if self.threaded is not None:
             given += self.threaded.values.arrays
