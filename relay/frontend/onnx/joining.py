@@ -10,9 +10,8 @@ An empty sequence or optional has a type with a hole, which any other type fills
 
 from __future__ import annotations
 
+from relay.frontend.common.joining import of_tensors
 from relay.frontend.onnx.boxed import LIST, OPTION, boxed, dtype_of
-from relay.ir import dims
-from relay.ir.dims import Any
 from relay.ir.types import IncompleteType, Occurs, TensorType, TupleType, Type, TypeCall
 
 
@@ -24,10 +23,7 @@ def joined(one: Type, other: Type) -> Type | None:
         return other
     match one, other:
         case TensorType(), TensorType():
-            if one.dtype != other.dtype or len(one.shape) != len(other.shape):
-                return None
-            pairs = zip(one.shape, other.shape, strict=True)
-            return TensorType(tuple(a if dims.equal(a, b) else Any() for a, b in pairs), one.dtype)
+            return of_tensors(one, other)
         case TypeCall(), TypeCall() if one.func == other.func:
             how = of_elements if one.func == LIST else joined
             inside = how(one.args[0], other.args[0])

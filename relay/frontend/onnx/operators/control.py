@@ -14,7 +14,7 @@ peeled:
     Loop(limit, go_on, state, body)
       ->   if (go_on and 0 < limit) { body(0, state); Loop of the other turns } else { state }
 
-How rows are collected is in `computations/stacking.py`.
+How rows are collected is in `common/stacking.py`, how loops are written in `common/loops.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ import numpy as np
 from relay import op
 from relay.errors import FrontendError
 from relay.frontend.common.builder import int64
+from relay.frontend.common.loops import Step, recursive
+from relay.frontend.common.stacking import Rows
 from relay.frontend.onnx.branches import (
     TRUTH,
     Branch,
@@ -38,7 +40,6 @@ from relay.frontend.onnx.branches import (
     types_of_both,
     with_type,
 )
-from relay.frontend.onnx.computations.stacking import Rows, with_rows
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.graph import Subgraph
 from relay.frontend.onnx.joining import has_hole, joined
@@ -47,8 +48,8 @@ from relay.frontend.onnx.scope import GraphScope
 from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Any, Dim
-from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
-from relay.ir.types import TensorType, TupleType, Type
+from relay.ir.expr import Call, Expr, Var, const
+from relay.ir.types import TensorType, Type
 
 table = Converters()
 
@@ -182,34 +183,21 @@ class Iteration:
         self, turn: Turn, variables: Sequence[Var], types: Sequence[Type]
     ) -> tuple[list[Expr], list[Collected]]:
         """The call of the recursive function."""
-        node, scope, again = self.node, turn.scope, Var("loop")
+        node, scope = self.node, turn.scope
         rows = _row_types(node, [*self.made, turn])
         kinds = [*map(Rows.of, rows)]
-        list_types = [ty for kind in kinds for ty in kind.types]
-        lists = [Var(f"rows_{place}", ty) for place, ty in enumerate(list_types)]
-        all_types = (*types, *list_types)
         number, going = variables[:2]
         following = [with_type(scope, v, ty) for v, ty in zip(turn.state, types, strict=True)]
-        longer: list[Expr] = []
-        if rows:
-            given = zip(turn.rows, kinds, strict=True)
-            newest = [with_type(scope, value, kind.row) for value, kind in given]
-            before = [*zip(lists[::2], lists[1::2], strict=True)]
-            collected = Var("collected", TupleType(tuple(list_types)))
-            appended = with_rows(node.scope.module, number, newest, before, kinds)
-            scope.bindings.append((collected, appended))
-            longer = [TupleGetItem(collected, place) for place in range(len(lists))]
-        step = Call(again, (number + int64(1), turn.go_on, *following, *longer))
+        given = zip(turn.rows, kinds, strict=True)
+        newest = [with_type(scope, value, kind.row) for value, kind in given]
         condition = going if self.limit is None else op.logical_and(going, number < self.limit)
-        ended = Tuple((*variables[2:], *lists))
-        result = TupleType(all_types)
-        function = Function((*variables, *lists), If(condition, scope.closed(step), ended), result)
+        next_one = (number + int64(1), turn.go_on, *following)
+        step = Step(variables, None, condition, scope, next_one, number, newest, kinds)
         begin = [with_type(node.scope, v, ty) for v, ty in zip(self.state, types, strict=True)]
-        before_it = _collected(node, self.made, kinds)
-        call = Call(again, (int64(len(self.made)), self.go_on, *begin, *before_it))
-        fields = node.fields(node.let(Let(again, function, call), declared=result), len(all_types))
-        last, parts = fields[: len(types)], fields[len(types) :]
-        return last, [*map(Collected, parts[::2], parts[1::2], kinds, rows)]
+        first = (int64(len(self.made)), self.go_on, *begin)
+        last, pairs = recursive(node, step, first, _collected(node, self.made, kinds), hidden=2)
+        found = zip(pairs, kinds, rows, strict=True)
+        return last, [Collected(*pair, kind, row) for pair, kind, row in found]
 
     def outputs(self, count: Dim) -> list[Expr]:
         """The last state and the stacked rows; turns are peeled where there is no type without."""

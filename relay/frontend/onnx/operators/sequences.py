@@ -15,9 +15,9 @@ from relay.errors import VALUE
 from relay.frontend.common.builder import int64
 from relay.frontend.common.checking import checked_sizes, within
 from relay.frontend.common.scope import is_nothing
+from relay.frontend.common.stacking import concatenated, dynamic_along
 from relay.frontend.onnx.boxed import LIST, OPTION, is_boxed, unbox
 from relay.frontend.onnx.branches import dead_end, with_type
-from relay.frontend.onnx.computations.stacking import concatenated, dynamic_along
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import of_elements
 from relay.frontend.onnx.node import Node

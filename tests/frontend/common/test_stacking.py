@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 import relay
-from relay.frontend.onnx.computations.stacking import BLOCK
+from relay.frontend.common.stacking import BLOCK
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.oracle import of_graph, value
 

@@ -1,0 +1,70 @@
+"""Loops as recursive functions, which collect the rows that their turns give.
+
+while (condition) { state, row = turn(state) }
+->   let %loop = fn (%state, %rows) {
+if (condition) { …; %loop(%state', %rows and %row) } else { (%state, %rows) }
+};
+%loop(state, nothing)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.frontend.common.builder import Builder
+from relay.frontend.common.scope import ImportScope
+from relay.frontend.common.stacking import Rows, with_rows
+from relay.immutable import frozen
+from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from relay.ir.types import TupleType, Type
+
+
+@frozen
+class Step:
+    """A turn of a loop: variables of the state, the condition of the turn, and what it gives."""
+
+    variables: Sequence[Var]
+    head: ImportScope | None  # what the condition needs
+    condition: Expr
+    scope: ImportScope  # of what the turn gives
+    following: Sequence[Expr]  # the next state
+    number: Expr  # of the turn
+    newest: Sequence[Expr] = ()  # a row of each kind
+    kinds: Sequence[Rows] = ()
+
+
+def recursive(
+    node: Builder, step: Step, begin: Sequence[Expr], before: Sequence[Expr], hidden: int = 0
+) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
+    """The last state of a loop, and for each kind of row the lists of rows and chunks.
+
+    `before` are such lists, alternately, that the loop begins with. The first `hidden` variables of
+    the state are no results.
+    """
+    again, scope = Var("loop"), step.scope
+    types = [_declared(variable) for variable in step.variables]
+    list_types = [ty for kind in step.kinds for ty in kind.types]
+    lists = [Var(f"rows_{place}", ty) for place, ty in enumerate(list_types)]
+    longer: list[Expr] = []
+    if lists:
+        pairs = [*zip(lists[::2], lists[1::2], strict=True)]
+        collected = Var("collected", TupleType(tuple(list_types)))
+        appended = with_rows(scope.module, step.number, step.newest, pairs, step.kinds)
+        scope.bindings.append((collected, appended))
+        longer = [TupleGetItem(collected, place) for place in range(len(lists))]
+    turn = Call(again, (*step.following, *longer))
+    parts = (*step.variables[hidden:], *lists)
+    body: Expr = If(step.condition, scope.closed(turn), Tuple(parts))
+    if step.head is not None:
+        body = step.head.closed(body)
+    result = TupleType((*types[hidden:], *list_types))
+    function = Function((*step.variables, *lists), body, result)
+    call = Call(again, (*begin, *before))
+    fields = node.fields(node.let(Let(again, function, call), declared=result), len(parts))
+    last, found = fields[: len(parts) - len(lists)], fields[len(parts) - len(lists) :]
+    return last, [*zip(found[::2], found[1::2], strict=True)]
+
+
+def _declared(variable: Var) -> Type:
+    assert variable.type_annotation is not None
+    return variable.type_annotation
