@@ -6,7 +6,7 @@ y = exe(x)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.straight_line import StraightLineExecutable
+from relay.frontend.model import Example
 from relay.frontend.model import Model as Model
 from relay.frontend.model import as_module as as_module
 from relay.immutable import frozen
@@ -40,8 +41,11 @@ from relay.transform.infer_type import InferType
 
 def compile(
     model: Model,
-    params: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    input_infos: Sequence[Any] | None = None,
     target: str | Target | None = None,
     level: int = 3,
     threads: int | None = None,
@@ -54,10 +58,15 @@ def compile(
     """Compile `model` for this machine, or for `target`.
 
     A model is a module, a function or another expression, a function of Python (`relay.function`),
-    or a model of ONNX: its path, its bytes or an `onnx.ModelProto`.
+    a model of ONNX (its path, its bytes or an `onnx.ModelProto`), or one of PyTorch: an
+    `nn.Module`, an `ExportedProgram`, the path of a `.pt2` file, a traced or scripted module.
 
     `params` are weights, by the names of parameters of `main`; they can be changed later with
-    `set_params`. `level` is that of `relay.pipeline`, `threads` the most threads a call uses
+    `set_params`. For a model of PyTorch, which has its own, the second argument are example inputs,
+    a tuple, with those by name in `kwargs`; `dynamic_shapes` says, as for `torch.export.export`,
+    which sizes stay open, and `input_infos` are names and shapes of the inputs of a scripted one.
+
+    `level` is that of `relay.pipeline`, `threads` the most threads a call uses
     (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
     (or `RELAY_CHECKED=1`) an index outside of its axis ends the run, also where operators would
     clamp it or leave it out. What is compiled is kept in `cache`, by default the user's.
@@ -66,9 +75,11 @@ def compile(
     others as a whole. For these `stack` and `memory` limit, in bytes, how deep a call may recurse
     and how much its values may take; by default a gigabyte, and all there is.
     """
-    made = compile_program(
-        model, params, target=target, level=level, exact=exact, checked=checked, cache=cache
+    weights, example = Example.of(
+        model, params, kwargs=kwargs, dynamic_shapes=dynamic_shapes, input_infos=input_infos
     )
+    options = {"target": target, "level": level, "exact": exact, "checked": checked}
+    made = compile_program(model, weights, example=example, cache=cache, **options)  # type: ignore[arg-type]
     parts = (made.program, made.code, made.weights)
     kept = {"state": made.state, "convention": made.convention}
     return make_executable(*parts, threads, **kept, stack=stack, memory=memory)  # type: ignore[arg-type]
@@ -107,15 +118,16 @@ def compile_program(
     checked: bool = False,
     cache: Cache | None = None,
     whole: bool | None = None,
+    example: Example | None = None,
 ) -> Compiled:
-    """Compile the program of a model. `whole`: as a whole program, be it straight-line code or
-    not; by default only where it is not."""
+    """Compile the program of a model; `example` are example inputs of one of PyTorch. `whole`: as
+    a whole program, be it straight-line code or not; by default only where it is not."""
     log = CompileLog()
     machine = wanted(target)
     cache = Cache.of(cache) if machine.version else Cache(None)
     checked = checked or bool(settings.CHECKED.read())
     level = min(level, EXACT) if exact else level
-    module, own = as_module(model)
+    module, own = as_module(model, example)
     convention = None
     if (text := module["main"].attrs.get(CONVENTION)) is not None:
         convention = Convention.of_text(text)

@@ -1,23 +1,74 @@
-"""What can be compiled, as a module: modules, expressions, Python functions, ONNX models."""
+"""What can be compiled, as a module: modules, expressions, functions of Python, ONNX, PyTorch."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from relay.errors import RelayError
+from relay.immutable import frozen
 from relay.ir.expr import Expr
 from relay.ir.module import HasModule, IRModule
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+    from torch.export import ExportedProgram
+    from torch.jit import ScriptFunction, ScriptModule
+    from torch.nn import Module
 
-# A path, bytes or a ModelProto is an ONNX model.
-Model: TypeAlias = "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto"
+# A path, bytes or a ModelProto is an ONNX model, a path that ends in .pt2 an exported program.
+Model: TypeAlias = (
+    "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto | Module"
+    " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any]"
+)
 
 
-def as_module(model: Model) -> tuple[IRModule, Mapping[str, Any]]:
+@frozen
+class Example:
+    """Example inputs of a model of PyTorch: what `relay.frontend.from_pytorch` takes besides it."""
+
+    inputs: Sequence[Any] | None = None
+    kwargs: Mapping[str, Any] | None = None
+    dynamic_shapes: Any = None
+    input_infos: Sequence[Any] | None = None
+
+    @staticmethod
+    def of(model: Model, params: Any, **rest: Any) -> tuple[Mapping[str, Any] | None, Example]:
+        """The weights among the arguments of `relay.compile`, and the example inputs: its second
+        argument is the ones for a model of PyTorch, the others for all others."""
+        if is_pytorch(model):
+            if isinstance(params, Mapping):
+                raise RelayError(
+                    "a mapping is for the weights of other models, and a model of PyTorch has its "
+                    "own: give example inputs, relay.compile(model, (x, y)), those by name as "
+                    "kwargs={…}"
+                )
+            if params is not None and not isinstance(params, Sequence):
+                raise RelayError(
+                    "example inputs are a tuple: relay.compile(model, (x,)), found a "
+                    f"{type(params).__name__}"
+                )
+            return None, Example(params, **rest)
+        if given := [name for name, value in rest.items() if value is not None]:
+            raise RelayError(f"`{given[0]}` is for models of PyTorch, found a {_name(model)}")
+        return params, Example()
+
+
+def is_pytorch(model: Any) -> bool:
+    """Whether it is a model of PyTorch, or the path of one; nothing is imported."""
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model).endswith(".pt2")
+    if (torch := sys.modules.get("torch")) is None:
+        return False
+    kinds = [torch.nn.Module, torch.jit.ScriptFunction]
+    if (export := sys.modules.get("torch.export")) is not None:
+        kinds.append(export.ExportedProgram)
+    return isinstance(model, tuple(kinds))
+
+
+def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, Mapping[str, Any]]:
     """The module of a model, which may be changed, and the weights that come with it, by name."""
     if isinstance(model, HasModule):
         model = model.__relay_module__()
@@ -27,6 +78,16 @@ def as_module(model: Model) -> tuple[IRModule, Mapping[str, Any]]:
         return model.copy(), {}
     if isinstance(model, Expr):
         return IRModule.from_expr(model), {}
+    if is_pytorch(model):
+        from relay.frontend import from_pytorch
+
+        given = example or Example()
+        named = {
+            name: value
+            for name in ("kwargs", "dynamic_shapes", "input_infos")
+            if (value := getattr(given, name)) is not None
+        }
+        return from_pytorch(model, given.inputs, **named)  # type: ignore[no-any-return]
     if isinstance(model, str | bytes | os.PathLike) or type(model).__name__ == "ModelProto":
         from relay.frontend import from_onnx  # needs packages that other models do not
 
@@ -35,6 +96,12 @@ def as_module(model: Model) -> tuple[IRModule, Mapping[str, Any]]:
         except RelayError:  # the model may use a weight where a constant is needed
             return from_onnx(model)  # type: ignore[no-any-return]
     raise RelayError(
-        f"cannot compile a {type(model).__name__}; give a relay.IRModule, a relay.Function or "
-        "another expression, or a model of ONNX: its path, its bytes or an onnx.ModelProto"
+        f"cannot compile a {_name(model)}; give a relay.IRModule, a relay.Function or another "
+        "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto), or one of "
+        "PyTorch: a torch.nn.Module with example inputs, a torch.export.ExportedProgram, the path "
+        "of a .pt2 file, or a scripted module"
     )
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__

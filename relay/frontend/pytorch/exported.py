@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from inspect import Signature
 from typing import Any
 
 import numpy as np
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import GraphModule
 from torch.fx import Node as Call
 
@@ -26,6 +27,7 @@ from relay.check.infer import infer_expr, infer_module
 from relay.errors import VALUE, DiagnosticError, FrontendError
 from relay.frontend.common import converters as common
 from relay.frontend.common.scope import type_of
+from relay.frontend.pytorch.calling import convention_of
 from relay.frontend.pytorch.converters import COMPLEX, DROPPED, built_in, find, parts_of
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.scope import Complex, TorchScope
@@ -38,7 +40,7 @@ from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Symbol
 from relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var, const
-from relay.ir.function_attrs import STATE
+from relay.ir.function_attrs import CONVENTION, STATE
 from relay.ir.module import IRModule
 from relay.ir.types import TensorType, TupleType
 from relay.nd import NDArray, from_torch
@@ -191,9 +193,10 @@ def array_of(tensor: torch.Tensor) -> NDArray:
 
 
 def from_exported(
-    program: ExportedProgram, operators: Tables = ()
+    program: ExportedProgram, operators: Tables = (), forward: Signature | None = None
 ) -> tuple[IRModule, dict[str, NDArray]]:
-    """The module of an exported program, and its parameters by the names that the model has."""
+    """The module of an exported program, and its parameters by the names that the model has;
+    `forward` is the signature of the model."""
     tables = (*operators, *built_in())
     program = program.run_decompositions({})
     survey(program.graph_module, tables)
@@ -203,13 +206,15 @@ def from_exported(
     inputs, params = _inputs(program, sizes, scope)
     _check_ranges(program, sizes, scope)
     results = GraphImporter(sizes, tables).add(program.graph_module, scope)
-    outputs, state = _outputs(program, results)
+    outputs, state = _outputs(program, results, scope)
     body = outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs))
     if state:
         body = Tuple((body, *state.values()))
     variables = tuple(sizes.variables.values())
     main = Function(tuple(inputs), scope.closed(body), type_params=variables)
-    module["main"] = main.with_attr(STATE, list(state)) if state else main
+    attrs: dict[str, Any] = {STATE: list(state)} if state else {}
+    attrs[CONVENTION] = convention_of(program, forward).to_text()
+    module["main"] = main.with_attr(attrs)
     return infer_module(RemoveUnusedFunctions()(module)), params
 
 
@@ -293,7 +298,7 @@ def _check_ranges(program: ExportedProgram, sizes: Sizes, scope: TorchScope) -> 
 
 
 def _outputs(
-    program: ExportedProgram, results: Sequence[Any]
+    program: ExportedProgram, results: Sequence[Any], scope: TorchScope
 ) -> tuple[list[Expr], dict[str, Expr]]:
     """The results of the model, and the new values of the buffers that it writes."""
     found: list[Expr] = []
@@ -303,8 +308,11 @@ def _outputs(
         match spec.kind:
             case OutputKind.USER_OUTPUT if isinstance(given, Expr):
                 found.append(given)
-            case OutputKind.USER_OUTPUT:
+            case OutputKind.USER_OUTPUT if isinstance(spec.arg, ConstantArgument):
                 pass  # a constant of the program
+            case OutputKind.USER_OUTPUT:  # a size, or another number
+                node = Node("a result", span_of(None), scope, spec.arg.name)
+                found.append(node.extent(given) if isinstance(given, Symbol) else const(given))
             case OutputKind.BUFFER_MUTATION:
                 state[str(spec.target)] = given
             case OutputKind.USER_INPUT_MUTATION:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.utils._pytree import tree_map
 
 from relay.errors import FrontendError
 from relay.frontend.common.converters import Converters
@@ -32,12 +34,23 @@ def from_pytorch(
     if isinstance(model, ExportedProgram):
         return from_exported(model, operators)
     if isinstance(model, torch.nn.Module):
-        given = tuple(inputs or ())
-        exported = torch.export.export(
-            model, given, dict(kwargs or {}), dynamic_shapes=dynamic_shapes
-        )
-        return from_exported(exported, operators)
+        given, named = distinct((tuple(inputs or ()), dict(kwargs or {})))
+        exported = torch.export.export(model, given, named, dynamic_shapes=dynamic_shapes)
+        return from_exported(exported, operators, signature(model.forward))
     raise FrontendError.of(
         f"cannot import a {type(model).__name__}",
         expected="an nn.Module with example inputs, or a torch.export.ExportedProgram",
     )
+
+
+def distinct(inputs: Any) -> Any:
+    """The inputs, each a tensor of its own: torch.export takes equal ones for the same argument."""
+    seen: set[int] = set()
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or id(value) not in seen:
+            seen.add(id(value))
+            return value
+        return value.detach().clone().requires_grad_(value.requires_grad)
+
+    return tree_map(own, inputs)
