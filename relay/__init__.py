@@ -24,6 +24,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "EvaluationError",
         "FrontendError",
         "ExportError",
+        "GradientError",
         "TargetError",
         "SettingError",
         "Span",

@@ -11,6 +11,7 @@
     │   ├── ExportError          a program has no form in another format
     │   ├── LowerError           a program cannot become kernels
     │   ├── TargetError          a target is not understood, or no code can be made for it
+    │   ├── GradientError        a program cannot be differentiated
     │   └── SettingError         an environment variable holds what it should not
     ├── PassError                a pass was used in a way it cannot serve
     └── OperatorError            an operator is unknown, or registered twice
@@ -209,6 +210,10 @@ class PassError(RelayError):
 
 class OperatorError(RelayError):
     """An operator is unknown, or registered twice."""
+
+
+class GradientError(DiagnosticError):
+    """A program, or a part of it, cannot be differentiated."""
 
 
 class EvaluationError(DiagnosticError):

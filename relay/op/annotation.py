@@ -16,10 +16,11 @@ from relay import te
 from relay.errors import AnySpan, EvaluationError, RelayError
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, Function
-from relay.ir.types import IncompleteType, TensorType, Type
+from relay.ir.types import IncompleteType, TensorType, TupleType, Type
 from relay.nd import Device
 from relay.op.building.elements import copied
 from relay.op.facts import Facts, Precision
+from relay.op.gradient_rules import ArgumentGradient, Backward, passed
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
 from relay.op.site import Site
 
@@ -80,17 +81,24 @@ def _annotation(
     )
 
 
+def _same_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradients of the result, which is a tensor or a tuple of them."""
+    return [site.gradients if isinstance(site.type_of(site.call), TupleType) else site.gradient]
+
+
 # --- for fusion, differentiation and partial evaluation ----------------------------------------
 
 stop_fusion = _annotation(
     "annotation.stop_fusion",
     "data, whose producer is not fused with its consumers.",
     precision=Precision.FOLLOW,
+    gradient=_same_gradient,
 )
 checkpoint = _annotation(
     "annotation.checkpoint",
     "data, which backpropagation computes again instead of keeping it.",
     precision=Precision.FOLLOW,
+    gradient=_same_gradient,
 )
 
 
@@ -107,6 +115,7 @@ with_funcid = _annotation(
     attributes=FunctionIdAttrs,
     argument=("func", "a function"),
     samples=[sample((2,), fid=3)],
+    gradient="it marks functions",
 )
 
 # --- for other compilers and accelerators ------------------------------------------------------
@@ -124,18 +133,24 @@ compiler_begin = _annotation(
     "data, which is the input of a region that another compiler takes over.",
     attributes=CompilerAttrs,
     samples=[sample((2, 3), compiler="dnnl")],
+    gradient=_same_gradient,
 )
 compiler_end = _annotation(
     "annotation.compiler_end",
     "data, which is the result of a region that another compiler takes over.",
     attributes=CompilerAttrs,
     samples=[sample((2, 3), compiler="dnnl")],
+    gradient=_same_gradient,
 )
 bitpack_start = _annotation(
-    "annotation.bitpack_start", "data, from which on integers are packed for an accelerator."
+    "annotation.bitpack_start",
+    "data, from which on integers are packed for an accelerator.",
+    gradient=_same_gradient,
 )
 bitpack_end = _annotation(
-    "annotation.bitpack_end", "data, up to which integers are packed for an accelerator."
+    "annotation.bitpack_end",
+    "data, up to which integers are packed for an accelerator.",
+    gradient=_same_gradient,
 )
 
 # --- for devices -------------------------------------------------------------------------------
@@ -208,6 +223,7 @@ ON_DEVICE = _annotation(
         sample((2, 3)),
         sample((2, 3), virtual_device="cpu(1)", constrain_result=True, constrain_body=False),
     ],
+    gradient=_same_gradient,
 )
 
 
@@ -252,6 +268,7 @@ DEVICE_COPY = _annotation(
     helper=device_copy,
     precision=Precision.FOLLOW,
     samples=[sample((2, 3), src_virtual_device="cpu(0)", dst_virtual_device="cpu(1)")],
+    gradient=_same_gradient,
 )
 
 # --- for debugging -----------------------------------------------------------------------------
@@ -287,6 +304,7 @@ DEBUG = define(
     samples=[sample((2, 3)), sample((2, 3), debug_func=repr)],
     stateful=True,
     on_values=True,
+    gradient="it runs for its effect",
 )
 
 # --- for quantization --------------------------------------------------------------------------
@@ -304,6 +322,7 @@ cast_hint = _annotation(
     "data, which quantization keeps in elements of another type.",
     attributes=CastHintAttrs,
     samples=[sample((2, 3), attrs={"dtype": "int8"})],
+    gradient=_same_gradient,
 )
 
 
@@ -381,6 +400,7 @@ simulated_quantize = define(
         sample((9,), np.float32(0.5), np.float32(-2), np.float32(2), kind=3, sign=False),
         sample((2,), np.float32(0.5), np.float32(-2), np.float32(2), kind=0),
     ],
+    gradient=passed,
 )
 
 __all__ = [

@@ -18,10 +18,8 @@ from collections.abc import Callable, Sequence
 from enum import Flag, IntEnum
 from typing import Any, Final, TypedDict
 
-from relay.immutable import frozen
-from relay.ir.expr import Call, Expr, const
-from relay.ir.types import TensorType
 from relay.op.building.layout_form import LayoutRule
+from relay.op.gradient_rules import Rule
 
 EXPENSIVE: Final = 12  # the `cost` of a transcendental function or a division
 
@@ -86,48 +84,6 @@ def always(sign: Sign) -> SignRule:
     return lambda signs, attrs: sign
 
 
-# --- gradients ----------------------------------------------------------------------------------
-
-
-@frozen
-class Backward:
-    """A call to differentiate: its result, and the gradients with respect to its results."""
-
-    call: Call
-    output: Expr  # what the result of the call is bound to, or the call itself
-    gradients: tuple[Expr, ...]
-    type_of: Callable[[Expr], TensorType]
-
-    @property
-    def args(self) -> Sequence[Expr]:
-        return self.call.args
-
-    @property
-    def attrs(self) -> Any:
-        op: Any = self.call.op
-        return op.make_attrs({}) if self.call.attrs is None else self.call.attrs
-
-    @property
-    def gradient(self) -> Expr:
-        """The gradient with respect to the only result."""
-        (gradient,) = self.gradients
-        return gradient
-
-    def number(self, value: float) -> Expr:
-        """A constant of the element type of the result."""
-        return const(value, self.type_of(self.call).dtype)
-
-
-Gradient = Callable[[Backward], Sequence[Expr | None]]
-"""The gradient with respect to each argument, in the shape of the result where an argument was
-broadcast; None is zero."""
-
-
-def slope(derivative: Callable[[Backward, Expr, Expr], Expr]) -> Gradient:
-    """The rule of an elementwise function, from its derivative: (site, argument, result)."""
-    return lambda site: [site.gradient * derivative(site, site.args[0], site.output)]
-
-
 class Facts(TypedDict, total=False):
     """The fields of a record that passes read, as `define` takes them."""
 
@@ -135,7 +91,7 @@ class Facts(TypedDict, total=False):
     precision: Precision
     cost: int
     sign: SignRule
-    gradient: Gradient
+    gradient: Rule
     layout: LayoutRule
     identity: float
     row_reductions: int

@@ -36,7 +36,8 @@ from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
 from relay.op.attributes import DType as DType
 from relay.op.building.layout_form import LayoutRule
-from relay.op.facts import Facts, Gradient, Precision, SignRule, Trait
+from relay.op.facts import Facts, Precision, SignRule, Trait
+from relay.op.gradient_rules import Rule
 from relay.op.sample import Sample as Sample
 from relay.op.sample import Tensor as Tensor
 from relay.op.sample import sample as sample
@@ -133,7 +134,8 @@ class OpDef(ir.Op):
     precision: Precision | None = None  # None: not known, which `ToMixedPrecision` reports
     cost: int = 1  # arithmetic operations per element of the result
     sign: SignRule | None = None
-    gradient: Gradient | None = None
+    # how the gradients of its arguments follow from those of its results, or why there is no rule
+    gradient: Rule = None
     layout: LayoutRule | None = None
     identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
     row_reductions: int = 0  # along `axis`, each followed by another pass over the row

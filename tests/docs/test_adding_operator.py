@@ -9,7 +9,8 @@ import pytest
 import relay
 from relay import te
 from relay.ir.attrs import Attrs, attrs
-from relay.op.facts import Backward, Trait
+from relay.op.facts import Trait
+from relay.op.gradient_rules import Backward
 from relay.op.opdef import FusionKind, define, temporary_operators
 from relay.transform import (
     BackwardFoldScaleAxis,

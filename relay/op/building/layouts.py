@@ -111,6 +111,15 @@ def unblocked_shape(site: Site, index: int, layout: Layout, letters: str) -> tup
     return tuple(extents)
 
 
+def extents(shape: Sequence[Dim], text: str, letters: str) -> list[Dim]:
+    """The extents of the axes `letters` of a tensor in a layout that a relation has checked."""
+    known = read_layout(text)
+    return [
+        dims.multiply(shape[known.places(letter)[0]], prod(known.blocks(letter)))
+        for letter in letters
+    ]
+
+
 def blocked_shape(
     site: Site, extents: Sequence[Dim], letters: str, layout: Layout
 ) -> tuple[Dim, ...]:

@@ -19,6 +19,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building import layouts, window
 from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.conv.conv_compute import convolution
+from relay.op.conv.conv_rules import convolution_gradient
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
@@ -265,6 +266,7 @@ def _define(attrs: type[ConvAttrs], *samples: Sample) -> OpDef:
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
         layout=CONVOLUTION,
+        gradient=convolution_gradient,
         precision=Precision.ALWAYS,
         samples=samples,
     )

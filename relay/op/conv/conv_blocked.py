@@ -12,6 +12,7 @@ from relay.op.building.helper import helper
 from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.conv.conv import ARGUMENTS, Conv2DAttrs, convolution_type, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
+from relay.op.conv.conv_rules import convolution_gradient
 from relay.op.facts import Precision, Trait
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.site import Relation, Site
@@ -39,6 +40,7 @@ def _define(
         traits=Trait.BILINEAR,
         layout=CONVOLUTION,
         precision=Precision.ALWAYS,
+        gradient=convolution_gradient,
         samples=samples,
     )
     renamed = {"weight": "kernel"}

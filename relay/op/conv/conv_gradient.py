@@ -19,6 +19,7 @@ from relay.op.building.views import Digits, LayoutIndex, fill, padded, view
 from relay.op.building.window import pad_pairs, window_counts
 from relay.op.conv.conv import Conv2DAttrs, columns, data_shape, require_groups, require_steps
 from relay.op.conv.conv_compute import joined, with_groups
+from relay.op.conv.conv_rules import backward_weight_gradient
 from relay.op.facts import Precision
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import FusionKind, define, sample
@@ -117,6 +118,7 @@ CONV2D_BACKWARD_WEIGHT = define(
     compute=with_attrs(Conv2DAttrs, _backward_weight_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     precision=Precision.ALWAYS,
+    gradient=backward_weight_gradient,
     samples=[
         sample((2, 4, 5, 6), (2, 3, 7, 8), kernel_size=3),
         sample(

@@ -21,6 +21,7 @@ from relay.op.building.layout_rules import CONVOLUTION
 from relay.op.building.window import KernelAttrs, overlapped, pad_pairs, require_sizes
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import transposed_convolution
+from relay.op.conv.conv_rules import transposed_gradient
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
@@ -179,6 +180,7 @@ def _define(attrs: type[ConvTransposeAttrs], *samples: Sample) -> OpDef:
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
         layout=CONVOLUTION,
+        gradient=transposed_gradient,
         precision=Precision.ALWAYS,
         samples=samples,
     )

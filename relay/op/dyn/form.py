@@ -19,6 +19,7 @@ from relay.ir.expr import Call, Constant
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import meanings
 from relay.op.facts import Trait
+from relay.op.gradient_rules import Rule
 from relay.op.opdef import Compute, Extents, FusionKind, OpDef, Sample, define
 from relay.op.shapes import output_type, value_type
 from relay.op.site import INTEGER, Relation, Site
@@ -63,6 +64,7 @@ def define_dynamic(
     fusion: FusionKind | None = None,
     accept: Callable[[Attrs | None], None] = lambda known: None,
     renamed: Mapping[str, str] = MappingProxyType({}),
+    gradient: Rule = None,
 ) -> OpDef:
     """Define `dyn.<name>`. Arguments replace the attributes of their names, which may be `renamed`;
     `accept` refuses values that contradict the relation. `compute` gets those arguments as tensors;
@@ -96,6 +98,7 @@ def define_dynamic(
         runtime_shape=lambda *args, **attrs: _shapes(result_type(args, attrs)[0]),
         fusion=static.fusion if fusion is None else fusion,
         traits=static.traits & Trait.MOVES,
+        gradient=static.gradient if gradient is None else gradient,
         samples=samples,
     )
     op.set_attr(STATIC_FORM, form)

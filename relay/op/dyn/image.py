@@ -13,6 +13,7 @@ from relay.op.building.layouts import blocked_shape, require_layout, unblocked_s
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
 from relay.op.dyn.shape import ints
+from relay.op.gradient_rules import DYNAMIC_EXTENTS
 from relay.op.image.resize import RESIZE2D, Resize2DAttrs, require_elements, resize_compute
 from relay.op.opdef import sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
@@ -50,6 +51,7 @@ def _resize2d_compute(
 
 resize2d = define_dynamic(
     RESIZE2D,
+    gradient=DYNAMIC_EXTENTS,
     arguments=[
         *RESIZE2D.arguments,
         ("size", "the height and the width of the result, integers"),

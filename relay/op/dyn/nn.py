@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from relay import te
@@ -10,6 +12,13 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic
+from relay.op.gradient_rules import (
+    DYNAMIC_EXTENTS,
+    ArgumentGradient,
+    Backward,
+    build,
+    scattering,
+)
 from relay.op.image.resize import require_elements
 from relay.op.nn.pad import PAD, padded
 from relay.op.nn.upsampling import UPSAMPLING, UPSAMPLING3D
@@ -41,8 +50,25 @@ def _pad_compute(
     return padded(data, out, widths, pad_mode, value)
 
 
-pad = define_dynamic(
+_scattered = scattering()
+
+
+def _pad_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient, cropped; that of the padding is that of its value."""
+    if site.attrs.pad_mode != "constant":
+        return _scattered(site)
+    data, widths, value = site.args
+    zero = site.number(0)
+    cropped = pad(site.gradient, build("negative", widths), zero)
+    inside = pad(build("ones_like", data), widths, zero)
+    by_value = build("sum", site.gradient * (build("ones_like", inside) - inside))
+    dtype = site.tensor_type(value).dtype
+    return [build("reshape_like", cropped, data), None, build("cast", by_value, dtype=dtype)]
+
+
+pad: OpDef = define_dynamic(
     PAD,
+    gradient=_pad_gradient,
     arguments=[
         ("data", "the input"),
         (
@@ -90,6 +116,7 @@ def _upsampling(static: OpDef, spatial: str, samples: list[Sample]) -> OpDef:
     factors = [(f"scale_{s.lower()}", f"the factor of the {names[s]}, a number") for s in spatial]
     return define_dynamic(
         static,
+        gradient=DYNAMIC_EXTENTS,
         arguments=[*static.arguments, *factors],
         relation=_upsampling_type(spatial),
         compute=static.compute,

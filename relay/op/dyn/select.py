@@ -12,6 +12,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.dyn import extents
 from relay.op.dyn.form import define_dynamic, require_scalar
 from relay.op.dyn.shape import ints
+from relay.op.gradient_rules import scattering
 from relay.op.opdef import sample
 from relay.op.site import INTEGER, Site
 from relay.op.tensor.slicing import STRIDED_SLICE, UNBOUNDED, slice_from, sliced
@@ -56,6 +57,7 @@ def _strided_slice_compute(
 
 strided_slice = define_dynamic(
     STRIDED_SLICE,
+    gradient=scattering(),
     arguments=[
         ("data", "the input"),
         ("begin", "the start of each slice, integers"),

@@ -25,9 +25,11 @@ from relay.op.building.interpolation_compute import (
 from relay.op.building.interpolation_compute import source_places as places_of
 from relay.op.building.layout_rules import IMAGE
 from relay.op.building.numerics import convert
+from relay.op.building.separable_rules import separable
 from relay.op.building.views import extent_in, view
 from relay.op.building.window import SpatialAttrs, per_axis
 from relay.op.facts import Trait
+from relay.op.gradient_rules import Backward, build
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, get, sample
 from relay.op.site import NUMERIC, Site
@@ -191,6 +193,26 @@ def resize_compute(
 # --- the operators -----------------------------------------------------------------------------
 
 
+def resized_along(known: ResizeAttrs, number: int, size: int, rows: Expr) -> Expr:
+    """Signals resized as images are along one axis; what is outside of them is 0."""
+    roi = known.roi and (known.roi[number], known.roi[known.axes + number])
+    return build(
+        "image.resize1d",
+        rows,
+        size=[size],
+        roi=roi or None,
+        method=known.method,
+        coordinate_transformation_mode=known.coordinate_transformation_mode,
+        rounding_method=known.rounding_method,
+        cubic_alpha=known.cubic_alpha,
+        cubic_exclude=known.cubic_exclude,
+    )
+
+
+def _along(site: Backward, number: int, extent: int, rows: Expr) -> Expr:
+    return resized_along(site.attrs, number, site.attrs.size[number], rows)
+
+
 def _define(data: str, attributes: type[ResizeAttrs], *samples: Sample) -> OpDef:
     return define(
         f"image.resize{attributes.axes}d",
@@ -202,6 +224,7 @@ def _define(data: str, attributes: type[ResizeAttrs], *samples: Sample) -> OpDef
         compute=with_attrs(attributes, resize_compute),
         fusion=FusionKind.INJECTIVE,
         traits=Trait.AVERAGES,
+        gradient=separable(_along),
         layout=IMAGE,
         samples=samples,
     )

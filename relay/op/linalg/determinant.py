@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from relay import te
 from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
+from relay.op.gradient_rules import ArgumentGradient, Backward, build
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, Site
@@ -75,6 +78,14 @@ def _exchange(
             b.store(matrix, (chosen, column), value)
 
 
+def _determinant_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The determinant times the transposed inverse."""
+    rank = len(site.type.shape)
+    factor = build("expand_dims", site.gradient * site.output, axis=rank, num_newaxis=2)
+    axes = [*range(rank), rank + 1, rank]
+    return [factor * build("transpose", build("matrix_inverse", site.args[0]), axes=axes)]
+
+
 determinant = define(
     "determinant",
     doc="The determinant of each matrix.",
@@ -89,4 +100,5 @@ determinant = define(
         sample((0, 2, 2)),
         sample((0, 0), dtype="bfloat16"),
     ],
+    gradient=_determinant_gradient,
 )

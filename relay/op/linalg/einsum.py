@@ -7,9 +7,10 @@ ii->i           diagonal                ij,ij->         sum of all products
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from itertools import chain
+from string import ascii_letters
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from relay import te
 from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building.contraction import converted
 from relay.op.building.elements import common_extent, stretched
 from relay.op.building.numerics import computing_dtype, widened
 from relay.op.building.scalars import wide
+from relay.op.gradient_rules import ArgumentGradient, Backward, build
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import NUMERIC, Site
 
@@ -214,6 +217,55 @@ def _multiplied(
     return _Term(te.compute(shape, element, "einsum"), names)
 
 
+def _einsum_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """Of each operand: the product of the gradient with the others, with its own axes."""
+    operands = site.fields(site.args[0])
+    types = site.field_types(site.args[0])
+    known = parse_equation(site.attrs.equation)
+    assert known is not None
+    names = [_each_name(own, len(ty.shape)) for own, ty in zip(known.operands, types, strict=True)]
+    result = _each_name(known.result, len(site.type.shape))
+    letters = dict(zip(dict.fromkeys(chain.from_iterable(names)), ascii_letters, strict=False))
+    found = []
+    for number, (operand, own) in enumerate(zip(operands, names, strict=True)):
+        others = [i for i in range(len(operands)) if i != number]
+        # ones of the shape of the operand stretch axes that nothing else has, and make diagonals
+        ones = build("ones_like", operand)
+        whole = tuple(dict.fromkeys(own))
+        terms = [result, *(names[i] for i in others), own]
+        parts = [site.gradient, *(operands[i] for i in others), ones]
+        left = ",".join("".join(letters[name] for name in term) for term in terms)
+        right = "".join(letters[name] for name in whole)
+        gradient = build("einsum", parts, equation=f"{left}->{right}")
+        if len(whole) < len(own):
+            gradient = _on_diagonal(gradient, own, whole, operand)
+        found.append(build("collapse_sum_like", gradient, operand))
+    return [found]
+
+
+def _on_diagonal(gradient: Expr, own: Sequence[str], whole: Sequence[str], operand: Expr) -> Expr:
+    """A gradient with an axis for each name, where indices of repeated names are equal."""
+    rank = len(own)
+    for axis, name in enumerate(own):
+        if axis != own.index(name):
+            gradient = build("expand_dims", gradient, axis=axis)
+    mask: Expr | None = None
+    shape = build("shape_of", operand, dtype="int64")
+    for axis, name in enumerate(own):
+        first = own.index(name)
+        if axis == first:
+            continue
+        extent = build("take", shape, const(axis), axis=0)
+        row = build("arange", const(0, "int64"), extent, const(1, "int64"), dtype="int64")
+        sides = [
+            build("reshape", row, newshape=[-1 if a == place else 1 for a in range(rank)])
+            for place in (first, axis)
+        ]
+        here = build("equal", *sides)
+        mask = here if mask is None else build("logical_and", mask, here)
+    return build("where", mask, gradient, build("zeros_like", operand))
+
+
 einsum = define(
     "einsum",
     doc="The sum of the products of the operands over the axes that the result does not name; "
@@ -234,4 +286,5 @@ einsum = define(
         sample([(2, 3), (1, 4)], equation="ij,ik->jk"),
         sample([(), ()], equation=",->", dtype="int64"),
     ],
+    gradient=_einsum_gradient,
 )

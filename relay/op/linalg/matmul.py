@@ -11,7 +11,7 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.dims import Dim
+from relay.ir.dims import ANY, Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.contraction import Factors, contraction
@@ -20,11 +20,14 @@ from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.views import Digits, along, running, view
-from relay.op.facts import Backward, Precision, Trait
+from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import Backward
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
+from relay.op.tensor.collapse import collapse_sum_like
 from relay.op.tensor.rearrange import transpose
 from relay.op.tensor.reshape import RESHAPE
+from relay.op.tensor.shape import expand_dims
 
 # --- element types of products, for convolutions too -------------------------------------------
 
@@ -120,10 +123,14 @@ def _rows(data: Expr, ty: TensorType) -> Expr:
 
 def _dense_gradient(site: Backward) -> Sequence[Expr]:
     data, weight = site.args
-    rows = _rows(data, site.type_of(data))
-    gradients = _rows(site.gradient, site.type_of(site.call))
-    by_weight = dense(transpose(gradients, (1, 0)), transpose(rows, (1, 0)))
-    return [dense(site.gradient, transpose(weight, (1, 0))), by_weight]
+    ty = site.tensor_type(data)
+    gradient = site.as_type_of(data)
+    by_data = dense(gradient, transpose(weight, (1, 0)))
+    if len(ty.shape) == 1:
+        data, gradient = expand_dims(data, 0), expand_dims(gradient, 0)
+    else:
+        data, gradient = _rows(data, ty), _rows(gradient, site.type)
+    return [by_data, dense(transpose(gradient, (1, 0)), transpose(data, (1, 0)))]
 
 
 dense = define(
@@ -321,7 +328,7 @@ def _factor_gradients(site: Backward, product: Callable[..., Expr]) -> Sequence[
     def of(x: Expr, y: Expr, transpose_x: bool, transpose_y: bool) -> Expr:
         return product(x, y, transpose_a=transpose_x, transpose_b=transpose_y)
 
-    g = site.gradient
+    g = site.as_type_of(left)
     by_left = of(right, g, b, True) if a else of(g, right, False, not b)
     by_right = of(g, left, True, a) if b else of(left, g, not a, False)
     return [by_left, by_right]
@@ -329,15 +336,24 @@ def _factor_gradients(site: Backward, product: Callable[..., Expr]) -> Sequence[
 
 def _matmul_gradient(site: Backward) -> Sequence[Expr]:
     left, right = site.args
-    if len(site.type_of(left).shape) == 2:
+    if len(site.tensor_type(left).shape) == 2:
         return _factor_gradients(site, matmul)
     # all matrices on the left are merged into one
     transposed = bool(site.attrs.transpose_b)
-    rows = _rows(left, site.type_of(left))
-    gradients = _rows(site.gradient, site.type_of(site.call))
+    gradient = site.as_type_of(left)
+    rows, gradients = _rows(left, site.tensor_type(left)), _rows(gradient, site.type)
     sides = (gradients, rows) if transposed else (rows, gradients)
-    by_left = matmul(site.gradient, right, transpose_b=not transposed)
+    by_left = matmul(gradient, right, transpose_b=not transposed)
     return [by_left, matmul(*sides, transpose_a=True)]
+
+
+def _batch_matmul_gradient(site: Backward) -> Sequence[Expr]:
+    """A matrix that was used for all of a batch gets the sum."""
+    found = _factor_gradients(site, batch_matmul)
+    shapes = [site.tensor_type(arg).shape for arg in site.args]
+    if shapes[0][0] == shapes[1][0] and shapes[0][0] is not ANY:
+        return found
+    return [collapse_sum_like(g, arg) for g, arg in zip(found, site.args, strict=True)]
 
 
 MATMUL = define(
@@ -393,7 +409,7 @@ BATCH_MATMUL = define(
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     traits=Trait.BILINEAR,
-    gradient=lambda site: _factor_gradients(site, batch_matmul),
+    gradient=_batch_matmul_gradient,
     precision=Precision.ALWAYS,
     samples=[
         sample((5, 2, 3), (5, 3, 4)),

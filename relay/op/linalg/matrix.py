@@ -14,6 +14,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
 from relay.op.facts import Precision
+from relay.op.gradient_rules import build, scattering
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import INTEGER, Site
 
@@ -74,6 +75,7 @@ TRILU = define(
         sample((3, 3), np.array(2, "int8"), dtype="bool"),
         sample((0, 2), np.array(9, "int32"), dtype="bfloat16"),
     ],
+    gradient=lambda site: [build("trilu", site.gradient, site.args[1], upper=site.attrs.upper)],
 )
 
 # --- diagonals ---------------------------------------------------------------------------------
@@ -211,4 +213,5 @@ MATRIX_SET_DIAG = define(
         sample((3, 5), (3, 3), k1=-1, k2=1, sub_diag_right_align=True, dtype="float16"),
         sample((0, 2, 2), (0, 2), dtype="bool"),
     ],
+    gradient=scattering(2),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from relay import te
 from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
+from relay.op.gradient_rules import ArgumentGradient, Backward, build
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, Site
@@ -82,6 +84,18 @@ def _exchange(b: te.Builder, both: te.Buffer, count: te.Expr, k: te.Expr) -> Non
 
 _SAMPLE = np.array([[4.0, 1.0, -1.0], [1.0, -3.0, 0.5], [0.0, 1.0, 5.0]])
 
+
+def _inverse_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """-y g y, with y, the inverse, transposed."""
+    shape = site.type.shape
+    rank = len(shape)
+    axes = [*range(rank - 2), rank - 1, rank - 2]
+    y = build("transpose", site.output, axes=axes)
+    rest = "".join(chr(ord("a") + axis) for axis in range(rank - 2))
+    equation = f"{rest}wx,{rest}xy,{rest}yz->{rest}wz"
+    return [-build("einsum", [y, site.gradient, y], equation=equation)]
+
+
 matrix_inverse = define(
     "matrix_inverse",
     doc="The inverse of each matrix; NaN for a singular one.",
@@ -96,4 +110,5 @@ matrix_inverse = define(
         sample((0, 2, 2)),
         sample((0, 0), dtype="bfloat16"),
     ],
+    gradient=_inverse_gradient,
 )

@@ -15,17 +15,21 @@ from relay.op.building import layout_rules, scalars
 from relay.op.building.elements import Indices, elementwise, folded, without
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function, wide
-from relay.op.facts import Backward, Facts, Precision, Trait, at_least_zero, slope
+from relay.op.facts import Facts, Precision, Trait, at_least_zero
+from relay.op.gradient_rules import Backward, along_axis, build
 from relay.op.nn.norm import along, with_channels
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.relations import same_numeric_type, same_type_float
 from relay.op.site import FLOATING, Site
 from relay.op.tensor import fast
 from relay.op.tensor.reduce import sum_
+from relay.op.tensor.unary import zeros_like
 
 
-def _relu_slope(site: Backward, x: Expr, y: Expr) -> Expr:
-    return (x > site.number(0)).astype(site.type_of(x).dtype)
+def _relu_gradient(site: Backward) -> Sequence[Expr]:
+    """The gradient where data is positive, and where it is NaN."""
+    negative = site.args[0] <= site.number(0)
+    return [build("where", negative, zeros_like(site.gradient), site.gradient)]
 
 
 relu = define(
@@ -39,7 +43,7 @@ relu = define(
     traits=Trait.HOMOGENEOUS,
     precision=Precision.FOLLOW,
     sign=at_least_zero,
-    gradient=slope(_relu_slope),
+    gradient=_relu_gradient,
     samples=[sample((2, 3)), sample((), dtype="int32"), sample((0, 4), dtype="float16")],
 )
 
@@ -54,6 +58,12 @@ class LeakyReluAttrs(Attrs):
 def leaky_relu(data: Expr, alpha: float = 0.01) -> Call:
     """max(data, 0) + alpha * min(data, 0)."""
     return LEAKY_RELU(data, alpha=alpha)
+
+
+def _leaky_relu_gradient(site: Backward) -> Sequence[Expr]:
+    positive = site.args[0] > site.number(0)
+    below = site.gradient * site.number(site.attrs.alpha)
+    return [build("where", positive, site.gradient, below)]
 
 
 LEAKY_RELU = define(
@@ -74,6 +84,7 @@ LEAKY_RELU = define(
     precision=Precision.FOLLOW,
     helper=leaky_relu,
     samples=[sample((2, 3)), sample((4,), alpha=0.1, dtype="float16")],
+    gradient=_leaky_relu_gradient,
 )
 
 
@@ -103,6 +114,18 @@ def _prelu_compute(data: te.Tensor, alpha: te.Tensor, out: te.Spec, axis: int) -
     return te.compute(out.shape, element)
 
 
+def _prelu_gradient(site: Backward) -> Sequence[Expr]:
+    """The gradient with respect to a slope is the sum over its channel."""
+    data, alpha = site.args
+    rank = len(site.type.shape)
+    axis = site.attrs.axis % rank
+    stretched = along_axis(alpha, axis, rank)
+    positive = data > site.number(0)
+    by_data = build("where", positive, site.gradient, site.gradient * stretched)
+    by_alpha = build("where", positive, zeros_like(data), site.gradient * data)
+    return [by_data, sum_(by_alpha, axis=(axis,), exclude=True)]
+
+
 prelu = define(
     "nn.prelu",
     doc="Leaky ReLU with a slope per channel; NaN stays NaN.",
@@ -120,6 +143,7 @@ prelu = define(
         sample((2, 3, 4), (4,), axis=-1, dtype="bfloat16"),
         sample((5,), (5,), axis=0, dtype="float64"),
     ],
+    gradient=_prelu_gradient,
 )
 
 
@@ -229,6 +253,11 @@ def _softmax_gradient(site: Backward) -> Sequence[Expr]:
     return [weighted - site.output * total]
 
 
+def _log_softmax_gradient(site: Backward) -> Sequence[Expr]:
+    total = sum_(site.gradient, axis=site.attrs.axis, keepdims=True)
+    return [site.gradient - build("exp", site.output) * total]
+
+
 exact_softmax = _softmax_compute(_exp)
 softmax = _define(
     "nn.softmax",
@@ -244,6 +273,7 @@ log_softmax = _define(
     _log_softmax,
     _log_softmax_compute,
     row_reductions=2,
+    gradient=_log_softmax_gradient,
 )
 fast_softmax = _define(
     "nn.fast_softmax",
@@ -252,4 +282,5 @@ fast_softmax = _define(
     _softmax_compute(fast.exp_element),
     approximates=softmax.name,
     row_reductions=2,
+    gradient=_softmax_gradient,
 )

@@ -7,6 +7,7 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
+from relay.op.gradient_rules import scattering
 from relay.op.opdef import define, sample
 from relay.op.site import Site
 
@@ -67,4 +68,5 @@ fifo_buffer = define(
         sample((2, 4, 3), (2, 2, 3), axis=1, dtype="int8"),
         sample((2, 0), (2, 3), axis=-1, dtype="bfloat16"),
     ],
+    gradient=scattering(2),
 )

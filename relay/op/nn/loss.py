@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from relay import te
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import Indices, folded
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
+from relay.op.gradient_rules import ArgumentGradient, Backward, Composed, build
 from relay.op.opdef import Compute, FusionKind, Selection, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, Site
 
@@ -44,6 +46,24 @@ def _entropy(logarithm: Callable[[te.Expr], te.Expr]) -> Compute:
     return compute
 
 
+def _per_row(site: Backward) -> Expr:
+    """Minus the gradient, divided by the number of rows."""
+    rows = build("take", build("shape_of", site.args[0], dtype="int64"), const(0), axis=0)
+    return -(site.gradient / rows.astype(site.type.dtype))
+
+
+def _cross_entropy_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    x, y = site.args
+    share = _per_row(site)
+    return [share * y / x, share * build("log", x)]
+
+
+def _logits_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    x, y = site.args
+    share = _per_row(site)
+    return [share * y, share * x]
+
+
 cross_entropy = define(
     "nn.cross_entropy",
     doc="The sum of -y * log(x), divided by the number of rows.",
@@ -56,6 +76,7 @@ cross_entropy = define(
         sample((4, 1), (4, 1), low=0.1, high=1, dtype="float64"),
         sample((3, 5), (3, 5), low=0.1, high=1, dtype="float16"),
     ],
+    gradient=_cross_entropy_gradient,
 )
 
 cross_entropy_with_logits = define(
@@ -73,6 +94,7 @@ cross_entropy_with_logits = define(
         sample((4, 1), (4, 1), dtype="float64"),
         sample((3, 5), (3, 5), dtype="bfloat16"),
     ],
+    gradient=_logits_gradient,
 )
 
 # --- negative log likelihood -------------------------------------------------------------------
@@ -164,6 +186,30 @@ def _nll_loss_compute(
     return te.compute((), lambda: te.cast(total[()] / weight[()], out.dtype))
 
 
+def _nll_loss_in_arithmetic(site: Backward) -> Expr:
+    """The prediction for each target, read at its class."""
+    predictions, targets, weights = site.args
+    known = site.attrs
+    axis = _class_axis(len(site.tensor_type(predictions).shape))
+    wanted = build("cast", targets, dtype="int64")
+    classes = build("shape_of", weights, dtype="int64")
+    count = build("reshape", classes, newshape=())
+    inside = build("logical_and", build("greater_equal", wanted, const(0, "int64")), wanted < count)
+    ignored = build("equal", wanted, const(known.ignore_index, "int64"))
+    counts = build("logical_and", inside, build("logical_not", ignored))
+    places = build("where", counts, wanted, build("zeros_like", wanted))
+    chosen = build("gather", predictions, build("expand_dims", places, axis=axis), axis=axis)
+    chosen = build("squeeze", chosen, axis=[axis])
+    weight = build("take", weights, places, axis=0)
+    zero = build("zeros_like", weight)
+    weight = build("where", counts, weight, zero)
+    losses = build("where", counts, -(chosen * weight), zero)
+    if known.reduction == "none":
+        return losses
+    total = build("sum", losses)
+    return total if known.reduction == "sum" else total / build("sum", weight)
+
+
 nll_loss = define(
     "nn.nll_loss",
     doc="Minus the prediction for the target class, times the weight of the class. A target "
@@ -188,4 +234,5 @@ nll_loss = define(
         sample((5, 3), Tensor((5,), "int32", 0, 3), (3,), low=0.1, ignore_index=0, dtype="float16"),
         sample((3,), Tensor((), "int32", 0, 3), (3,), dtype="float64"),
     ],
+    gradient=Composed(_nll_loss_in_arithmetic),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,13 @@ import numpy as np
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, TupleGetItem, TupleWrapper
+from relay.ir.expr import (
+    Expr,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    const,
+)
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import copied, filled
@@ -17,6 +24,7 @@ from relay.op.building.helper import unpacked
 from relay.op.building.numerics import computing_dtype, rounded_once
 from relay.op.building.scalars import widened
 from relay.op.facts import Precision
+from relay.op.gradient_rules import ArgumentGradient, Backward, Composed, along_axis, build
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, NUMERIC, Site
 
@@ -52,6 +60,11 @@ def _bias_add_type(site: Site) -> Type | None:
     return None if data is None else with_channels(site, data, range(1, 2))
 
 
+def _bias_add_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    axis = site.attrs.axis % len(site.type.shape)
+    return [site.gradient, build("sum", site.gradient, axis=(axis,), exclude=True)]
+
+
 bias_add = define(
     "nn.bias_add",
     doc="data plus a bias per channel; integers wrap.",
@@ -68,6 +81,7 @@ bias_add = define(
         sample((2, 3, 4), (4,), axis=-1, dtype="int32"),
         sample((5,), (5,), axis=0, dtype="float16"),
     ],
+    gradient=_bias_add_gradient,
 )
 
 # --- batch normalization -----------------------------------------------------------------------
@@ -151,6 +165,24 @@ def _batch_norm_compute(
     return result, copied(moving_mean, out[1]), copied(moving_var, out[2])
 
 
+def _normalized(site: Backward) -> Expr:
+    """Batch normalization in arithmetic."""
+    data, gamma, beta, mean, var = site.args
+    known = site.attrs
+    ty = site.tensor_type(data)
+    rank = len(ty.shape)
+    axis = known.axis % rank
+
+    def vector(value: Expr) -> Expr:
+        return along_axis(value, axis, rank)
+
+    factor = build("rsqrt", var + const(known.epsilon, ty.dtype))
+    result = (data - vector(mean)) * vector(factor * gamma if known.scale else factor)
+    if known.center:
+        result = result + vector(beta)
+    return Tuple((result, mean, var))
+
+
 BATCH_NORM = define(
     "nn.batch_norm",
     doc="(data - mean) / sqrt(variance + epsilon) * gamma + beta for each channel, with the mean "
@@ -175,6 +207,7 @@ BATCH_NORM = define(
         sample((2, 3), (3,), (3,), (3,), (3,), low=0.1, center=False, dtype="float16"),
         sample((2, 3), (3,), (3,), (3,), (3,), low=0.1, scale=False, dtype="float64"),
     ],
+    gradient=Composed(_normalized),
 )
 batch_norm = unpacked(BATCH_NORM, "Normalized data, the mean and the variance.", 3)
 
@@ -221,4 +254,5 @@ DROPOUT = define(
     helper=dropout,
     stateful=True,
     samples=[sample((2, 3)), sample((), rate=0.1, dtype="float16")],
+    gradient=lambda site: [site.gradients[0]],
 )

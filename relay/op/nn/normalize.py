@@ -14,6 +14,7 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layout_rules
@@ -22,6 +23,7 @@ from relay.op.building.helper import helper
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide, widened
 from relay.op.facts import Facts, Precision
+from relay.op.gradient_rules import Backward, Composed, along_axis, build
 from relay.op.nn.norm import BatchNormAttrs, along, with_channels
 from relay.op.opdef import Compute, OpDef, Sample, define, sample
 from relay.op.relations import same_type_float
@@ -248,6 +250,50 @@ def _define(
     )
 
 
+# --- in other operators, for gradients ---------------------------------------------------------
+
+
+def _arithmetic(site: Backward, data: Expr, axes: Sequence[int]) -> Expr:
+    """Data with mean 0 and variance 1 along the axes."""
+    dtype = site.type.dtype
+    centered = data - build("mean", data, axis=axes, keepdims=True)
+    variance = build("mean", centered * centered, axis=axes, keepdims=True)
+    return centered * build("rsqrt", variance + const(site.attrs.epsilon, dtype))
+
+
+def _scaled(site: Backward, normal: Expr) -> Expr:
+    """The result times gamma, plus beta."""
+    _, gamma, beta = site.args
+    known, rank = site.attrs, len(site.type.shape)
+    axis = known.axis % rank
+    if known.scale:
+        normal = normal * along_axis(gamma, axis, rank)
+    return normal + along_axis(beta, axis, rank) if known.center else normal
+
+
+def _layer_norm_in_arithmetic(site: Backward) -> Expr:
+    return _scaled(site, _arithmetic(site, site.args[0], [site.attrs.axis]))
+
+
+def _instance_norm_in_arithmetic(site: Backward) -> Expr:
+    rank = len(site.type.shape)
+    inside = [axis for axis in range(1, rank) if axis != site.attrs.axis % rank]
+    if not inside:  # a single element is its own mean
+        return _scaled(site, build("zeros_like", site.args[0]))
+    return _scaled(site, _arithmetic(site, site.args[0], inside))
+
+
+def _group_norm_in_arithmetic(site: Backward) -> Expr:
+    """The channels are split into groups and joined again."""
+    data, known = site.args[0], site.attrs
+    rank = len(site.type.shape)
+    axis = known.axis % rank
+    newshape = [0] * axis + [-4, known.num_groups, -1] + [0] * (rank - axis - 1)
+    split = build("reshape", data, newshape=newshape)
+    inside = [place for place in range(1, rank + 1) if place != axis]
+    return _scaled(site, build("reshape_like", _arithmetic(site, split, inside), data))
+
+
 layer_norm = _define(
     "layer_norm",
     "along an axis",
@@ -263,6 +309,7 @@ layer_norm = _define(
     sample((0, 5), (5,), (5,)),
     row_reductions=2,
     layout=layout_rules.along_axis(),
+    gradient=Composed(_layer_norm_in_arithmetic),
 )
 instance_norm = _define(
     "instance_norm",
@@ -277,6 +324,7 @@ instance_norm = _define(
     sample((2, 3, 7), (3,), (3,), center=False, dtype="float16"),
     sample((2, 3, 7), (3,), (3,), scale=False),
     layout=layout_rules.along_axis(batch_first=True),
+    gradient=Composed(_instance_norm_in_arithmetic),
 )
 group_norm = _define(
     "group_norm",
@@ -291,6 +339,7 @@ group_norm = _define(
     sample((2, 4, 3), (4,), (4,), num_groups=1, center=False, dtype="float16"),
     sample((2, 4), (4,), (4,), num_groups=2, scale=False),
     layout=layout_rules.along_axis(batch_first=True),
+    gradient=Composed(_group_norm_in_arithmetic),
 )
 
 # --- norms -------------------------------------------------------------------------------------
@@ -340,6 +389,12 @@ def _l2_normalize_compute(
     )
 
 
+def _l2_normalize_in_arithmetic(site: Backward) -> Expr:
+    (data,) = site.args
+    squares = build("sum", data * data, axis=site.attrs.axis, keepdims=True)
+    return data * build("rsqrt", build("maximum", squares, site.number(site.attrs.eps)))
+
+
 l2_normalize = define(
     "nn.l2_normalize",
     doc="Vectors divided by their Euclidean norm, whose square is at least eps.",
@@ -357,6 +412,7 @@ l2_normalize = define(
         sample((2, 3), eps=0.0, dtype="float16"),
         sample((3, 0), eps=0.5, axis=0),
     ],
+    gradient=Composed(_l2_normalize_in_arithmetic),
 )
 
 # --- neighbors ---------------------------------------------------------------------------------
@@ -437,6 +493,30 @@ def _lrn_compute(
     return te.compute(out.shape, element)
 
 
+def _lrn_in_arithmetic(site: Backward) -> Expr:
+    """The squares of neighbors are shifted copies of the squares."""
+    (data,) = site.args
+    known, dtype = site.attrs, site.type.dtype
+    rank = len(site.type.shape)
+    axis = known.axis % rank
+    extent = site.type.shape[axis]
+    before, after = known.size // 2, (known.size - 1) // 2
+    if isinstance(extent, int):
+        before, after = min(before, extent), min(after, extent)
+    squares = data * data
+    widths = [(before, after) if a == axis else (0, 0) for a in range(rank)]
+    padded = build("nn.pad", squares, const(0.0, dtype), pad_width=widths)
+    total: Expr | None = None
+    for first in range(before + after + 1):
+        begin = [first if a == axis else 0 for a in range(rank)]
+        rest = build("strided_slice", padded, begin=begin, end=[2**31 - 1] * rank)
+        part = build("slice_like", rest, data)
+        total = part if total is None else total + part
+    assert total is not None
+    base = total * const(known.alpha / known.size, dtype) + const(known.bias, dtype)
+    return data / build("power", base, const(known.beta, dtype))
+
+
 LRN = define(
     "nn.lrn",
     doc="data / (bias + alpha * m) ** beta, where m is the sum of the squares of the existing "
@@ -454,5 +534,6 @@ LRN = define(
         sample((2, 3, 3, 6), size=4, axis=-1, alpha=0.5, dtype="float16"),
         sample((2, 0, 3), alpha=1.0),
     ],
+    gradient=Composed(_lrn_in_arithmetic),
 )
 lrn = helper(LRN, "Local response normalization over adjacent channels.", bias=2, alpha=1e-05)

@@ -21,8 +21,16 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.numerics import convert
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import ArgumentGradient, Backward, build, scattering
 from relay.op.known import is_known
-from relay.op.opdef import FusionKind, Tensor, define, get, sample
+from relay.op.opdef import (
+    FusionKind,
+    OpDef,
+    Tensor,
+    define,
+    get,
+    sample,
+)
 from relay.op.site import Site, running
 
 Widths = tuple[tuple[int, int], ...]
@@ -168,6 +176,29 @@ def _pad_compute(
     return padded(data, out, pad_width, pad_mode, value)
 
 
+_scattered = scattering()
+
+
+def _pad_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient of the padding is that of its value."""
+    if site.attrs.pad_mode != "constant":
+        return _scattered(site)
+    value = site.args[1]
+    widths = [(-before, -after) for before, after in site.attrs.pad_width]
+    # cropped elements have no gradient, nor are they padding
+    by_data = PAD(site.gradient, site.number(0), pad_width=widths)
+    inside = PAD(build("ones_like", site.args[0]), site.number(0), pad_width=site.attrs.pad_width)
+    by_value = site.gradient * (build("ones_like", inside) - inside)
+    return [by_data, build("cast", build("sum", by_value), dtype=site.tensor_type(value).dtype)]
+
+
+def _dilate_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    rank = len(site.type.shape)
+    strides = list(site.attrs.strides)
+    bounds = {"begin": [0] * rank, "end": [2**31 - 1] * rank, "strides": strides}
+    return [build("strided_slice", site.gradient, **bounds) if rank else site.gradient]
+
+
 def pad(
     data: Expr,
     pad_width: Sequence[Sequence[int]] | Expr,
@@ -182,7 +213,7 @@ def pad(
     return PAD(data, value, pad_width=pad_width, pad_mode=pad_mode)
 
 
-PAD = define(
+PAD: OpDef = define(
     "nn.pad",
     doc="data padded, or cropped, along each axis. The value is converted to the element type of "
     "data, as `cast` does.",
@@ -208,6 +239,7 @@ PAD = define(
         sample((4, 5), (), pad_width=((7, -1), (-3, 5)), pad_mode="wrap"),
         sample((), (), pad_width=()),
     ],
+    gradient=_pad_gradient,
 )
 
 
@@ -253,6 +285,7 @@ MIRROR_PAD = define(
         sample((3, 4, 2), pad_width=((0, 0), (4, 1), (1, 2)), dtype="bfloat16"),
         sample((), pad_width=()),
     ],
+    gradient=scattering(),
 )
 
 # --- dilation ----------------------------------------------------------------------------------
@@ -325,4 +358,5 @@ dilate = define(
         sample((0, 3), strides=(2, 2)),
         sample((), strides=(), dtype="float16"),
     ],
+    gradient=_dilate_gradient,
 )

@@ -17,6 +17,7 @@ import numpy as np
 from relay import te
 from relay.ir.types import TensorType, Type
 from relay.op.building.scalars import widened
+from relay.op.gradient_rules import DISCRETE
 from relay.op.loop_nest import spread
 from relay.op.opdef import Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -146,4 +147,5 @@ tree_leaves = define(
         sample((3, 3), *_forest("float64"), dtype="float64"),
         sample((0, 3), *_forest("float32")),
     ],
+    gradient=DISCRETE,
 )

@@ -18,8 +18,10 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layouts
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import IMAGE
+from relay.op.building.separable_rules import separable
 from relay.op.building.window import SpatialAttrs
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import Backward
 from relay.op.image import resize as images
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import FusionKind, OpDef, Sample, define, get, sample
@@ -129,6 +131,14 @@ def _upsampling_compute(data: te.Tensor, *_: te.Tensor, out: te.Spec, **known: A
     return images.resize_compute(data, out, _resizing((), **known), factors=factors)
 
 
+def _along(site: Backward, number: int, extent: int, rows: Expr) -> Expr:
+    """The resizing along one axis."""
+    known: dict[str, Any] = dict(site.attrs.items())
+    size = scaled(extent, list(_factors(known).values())[number])
+    assert isinstance(size, int)
+    return images.resized_along(_resizing((), **known), number, size, rows)
+
+
 def _define(
     data: str, attributes: type[SpatialAttrs], *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
@@ -144,6 +154,7 @@ def _define(
         fusion=FusionKind.INJECTIVE,
         layout=IMAGE,
         traits=Trait.LINEAR,
+        gradient=separable(_along),
         precision=Precision.FOLLOW,
         samples=samples,
     )

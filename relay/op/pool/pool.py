@@ -18,8 +18,9 @@ from relay.op.building.helper import helper
 from relay.op.building.layout_rules import POOL
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.facts import Facts, Precision, Trait
+from relay.op.gradient_rules import Rule
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
-from relay.op.pool import pool_compute
+from relay.op.pool import pool_compute, pool_rules
 from relay.op.site import NUMERIC, Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -157,6 +158,12 @@ _AVG: Any = {
 }
 
 
+def _rule(kind: str, axes: int) -> Rule:
+    if kind == "max":
+        return pool_rules.max_pool_gradient
+    return pool_rules.avg_pool_gradient if axes == 2 else pool_rules.avg_pool_matrices
+
+
 def _define(
     kind: str, attrs: type[window.PoolAttrs], *samples: Sample
 ) -> tuple[OpDef, Callable[..., Call]]:
@@ -171,6 +178,7 @@ def _define(
         compute=with_attrs(attrs, pool_compute.max_pool if is_max else pool_compute.avg_pool),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
+        gradient=_rule(kind, axes),
         **(_MAX if is_max else _AVG),
     )
     summary = f"The {'maximum' if is_max else 'mean'} of each window."

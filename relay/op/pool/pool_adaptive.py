@@ -5,7 +5,7 @@ Window i of o over an axis of extent x reaches from floor(i * x / o) to ceil((i 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +18,9 @@ from relay.op.attributes import with_attrs
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import SpatialAttrs, WindowAttrs, require_sizes
+from relay.op.gradient_rules import Rule
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
-from relay.op.pool import pool_compute
+from relay.op.pool import pool_compute, pool_rules
 from relay.op.pool.pool import AVG_FACTS, INPUTS, MAX_FACTS, on_unblocked
 from relay.op.site import NUMERIC, Site
 
@@ -173,6 +174,14 @@ _SAMPLES_3D = (
 )
 
 
+_RULES: Mapping[str, Rule] = {
+    "adaptive_max_pool": pool_rules.adaptive_max_pool_windows,
+    "adaptive_avg_pool": pool_rules.adaptive_avg_pool_matrices,
+    "global_max_pool": pool_rules.global_max_pool,
+    "global_avg_pool": pool_rules.global_avg_pool,
+}
+
+
 def _define(
     name: str, doc: str, attributes: type[SpatialAttrs], samples: Sequence[Sample]
 ) -> OpDef:
@@ -189,6 +198,7 @@ def _define(
         compute=with_attrs(attributes, compute),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
+        gradient=_RULES[name],
         **(MAX_FACTS if is_max else AVG_FACTS),
     )
 

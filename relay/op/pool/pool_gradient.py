@@ -16,7 +16,7 @@ from relay.op.building.layouts import blocked, unblocked
 from relay.op.building.numerics import limits, rounded_once
 from relay.op.building.window import AvgPoolAttrs, PoolAttrs, overlapped, pad_pairs
 from relay.op.opdef import Compute, FusionKind, OpDef, Sample, define, sample
-from relay.op.pool import pool_compute
+from relay.op.pool import pool_compute, pool_rules
 from relay.op.pool.pool import (
     AvgPool2DAttrs,
     MaxPool2DAttrs,
@@ -91,6 +91,7 @@ def _define(
         reference=rounded_once(with_attrs(attrs, reference)),
         compute=with_attrs(attrs, compute),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        gradient=pool_rules.max_pool_grad_gradient if is_max else pool_rules.avg_pool_grad_gradient,
         samples=samples,
     )
     summary = f"The gradient of `{pool}` with respect to its input."

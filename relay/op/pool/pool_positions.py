@@ -11,6 +11,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.numerics import limits, widened
 from relay.op.building.window import PoolAttrs
+from relay.op.gradient_rules import DISCRETE
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute
 from relay.op.pool.pool import (
@@ -60,6 +61,7 @@ def _define(attrs: type[PoolAttrs], *samples: Sample) -> OpDef:
         reference=with_attrs(attrs, max_pool_positions),
         compute=with_attrs(attrs, pool_compute.max_pool_positions),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        gradient=DISCRETE,
         samples=samples,
     )
 

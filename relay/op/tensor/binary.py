@@ -15,7 +15,8 @@ from relay.op.building import numerics, scalars
 from relay.op.building.elements import broadcasting
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import Function
-from relay.op.facts import EXPENSIVE, Backward, Facts, Precision, Sign, Trait, least_sign
+from relay.op.facts import EXPENSIVE, Facts, Precision, Sign, Trait, least_sign
+from relay.op.gradient_rules import DISCRETE, NO_FLOATS, Backward, Gradient, build, flat, stretching
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import broadcast, broadcast_bool, broadcast_of, broadcast_types, comparison
 from relay.op.site import ADDABLE, BITS, BOOLEAN, INTEGER, NUMERIC, Relation, Site
@@ -88,7 +89,7 @@ add = _binary(
     precision=Precision.FOLLOW,
     identity=0,
     sign=_sum_sign,
-    gradient=lambda site: [site.gradient, site.gradient],
+    gradient=stretching(lambda site: [site.gradient, site.gradient]),
 )
 subtract = _arithmetic(
     "subtract",
@@ -97,7 +98,7 @@ subtract = _arithmetic(
     operator.sub,
     identity=0,
     precision=Precision.FOLLOW,
-    gradient=lambda site: [site.gradient, -site.gradient],
+    gradient=stretching(lambda site: [site.gradient, -site.gradient]),
 )
 
 
@@ -115,7 +116,7 @@ multiply = _arithmetic(
     precision=Precision.FOLLOW,
     identity=1,
     sign=least_sign,
-    gradient=_multiply_gradient,
+    gradient=stretching(_multiply_gradient),
 )
 
 
@@ -133,14 +134,27 @@ divide = _arithmetic(
     cost=EXPENSIVE,
     sign=lambda signs, attrs: signs[0] if signs[1] > Sign.UNKNOWN else Sign.UNKNOWN,
     identity=1,
-    gradient=_divide_gradient,
+    gradient=stretching(_divide_gradient),
 )
+
+
+def _modulo_gradient(quotient: str) -> Gradient:
+    """The rule of the rest of a division with that whole quotient, which is constant."""
+
+    def gradients(site: Backward) -> Sequence[Expr]:
+        left, right = site.args
+        return [site.gradient, -(site.gradient * build(quotient, left, right))]
+
+    return stretching(gradients)
+
+
 floor_divide = _arithmetic(
     "floor_divide",
     "lhs / rhs rounded down, without an intermediate rounding; integer x / 0 is 0.",
     numerics.floor_divide,
     scalars.floor_divide,
     cost=EXPENSIVE,
+    gradient=flat,
 )
 trunc_divide = _arithmetic(
     "trunc_divide",
@@ -148,6 +162,7 @@ trunc_divide = _arithmetic(
     numerics.trunc_divide,
     scalars.trunc_divide,
     cost=EXPENSIVE,
+    gradient=flat,
 )
 mod = _arithmetic(
     "mod",
@@ -155,9 +170,15 @@ mod = _arithmetic(
     numerics.trunc_mod,
     scalars.trunc_mod,
     cost=EXPENSIVE,
+    gradient=_modulo_gradient("trunc_divide"),
 )
 trunc_mod = _arithmetic(
-    "trunc_mod", "The same as `mod`.", numerics.trunc_mod, scalars.trunc_mod, cost=EXPENSIVE
+    "trunc_mod",
+    "The same as `mod`.",
+    numerics.trunc_mod,
+    scalars.trunc_mod,
+    cost=EXPENSIVE,
+    gradient=_modulo_gradient("trunc_divide"),
 )
 floor_mod = _arithmetic(
     "floor_mod",
@@ -165,13 +186,19 @@ floor_mod = _arithmetic(
     numerics.floor_mod,
     scalars.floor_mod,
     cost=EXPENSIVE,
+    gradient=_modulo_gradient("floor_divide"),
 )
 
 
 def _power_gradient(site: Backward) -> Sequence[Expr]:
+    """X ** 0 is constant in x, and 0 ** y in y, where it is finite."""
     base, exponent = site.args
+    zero = zeros_like(site.output)
     lower = power(base, exponent - site.number(1))
-    return [site.gradient * (exponent * lower), site.gradient * (site.output * log(base))]
+    by_base = where(equal(exponent, site.number(0)), zero, exponent * lower)
+    constant = logical_and(equal(base, site.number(0)), greater_equal(exponent, site.number(0)))
+    by_exponent = where(constant, zero, site.output * log(base))
+    return [site.gradient * by_base, site.gradient * by_exponent]
 
 
 power = _arithmetic(
@@ -182,7 +209,7 @@ power = _arithmetic(
     cost=EXPENSIVE,
     sign=lambda signs, attrs: Sign.POSITIVE if signs[0] is Sign.POSITIVE else Sign.UNKNOWN,
     identity=1,
-    gradient=_power_gradient,
+    gradient=stretching(_power_gradient),
 )
 
 
@@ -197,6 +224,15 @@ def _chosen_gradient(site: Backward, condition: Expr) -> list[Expr | None]:
     """The gradient with respect to the first of two tensors where it was taken, and the second."""
     zero = zeros_like(site.gradient)
     return [where(condition, site.gradient, zero), where(condition, zero, site.gradient)]
+
+
+def _extremum_gradient(site: Backward, loses: OpDef) -> list[Expr | None]:
+    """The gradient goes to the operand that was taken; equal ones share it. An operand loses to the
+    other if the comparison holds."""
+    left, right = site.args
+    zero, half = zeros_like(site.gradient), site.gradient * site.number(0.5)
+    shared = where(equal(left, right), half, site.gradient)
+    return [where(loses(left, right), zero, shared), where(loses(right, left), zero, shared)]
 
 
 def _greater(lhs: te.Expr, rhs: te.Expr) -> te.Expr:
@@ -214,7 +250,7 @@ maximum = _extremum(
     _greater,
     identity=-np.inf,
     sign=lambda signs, attrs: max(signs),
-    gradient=lambda site: _chosen_gradient(site, greater_equal(*site.args)),
+    gradient=stretching(lambda site: _extremum_gradient(site, less)),
 )
 minimum = _extremum(
     "minimum",
@@ -223,7 +259,7 @@ minimum = _extremum(
     _smaller,
     identity=np.inf,
     sign=least_sign,
-    gradient=lambda site: _chosen_gradient(site, less_equal(*site.args)),
+    gradient=stretching(lambda site: _extremum_gradient(site, greater)),
 )
 
 # --- bits and logic ----------------------------------------------------------------------------
@@ -231,7 +267,11 @@ minimum = _extremum(
 
 def _bits(name: str, doc: str, reference: Any, scalar: Function, identity: int) -> OpDef:
     samples = (*_WORDS, *_FLAGS)
-    facts: Facts = {"traits": Trait.COMMUTATIVE, "identity": identity}
+    facts: Facts = {
+        "traits": Trait.COMMUTATIVE,
+        "identity": identity,
+        "gradient": NO_FLOATS,
+    }
     return _binary(name, doc, broadcast_of(BITS), reference, scalar, samples, **facts)
 
 
@@ -251,6 +291,7 @@ left_shift = _binary(
     operator.lshift,
     _SHIFTS,
     identity=0,
+    gradient=NO_FLOATS,
 )
 right_shift = _binary(
     "right_shift",
@@ -261,11 +302,16 @@ right_shift = _binary(
     operator.rshift,
     _SHIFTS,
     identity=0,
+    gradient=NO_FLOATS,
 )
 
 
 def _logical(name: str, doc: str, reference: Any, scalar: Function, identity: bool) -> OpDef:
-    facts: Facts = {"traits": Trait.COMMUTATIVE, "identity": identity}
+    facts: Facts = {
+        "traits": Trait.COMMUTATIVE,
+        "identity": identity,
+        "gradient": NO_FLOATS,
+    }
     return _binary(name, doc, broadcast_bool, reference, scalar, _FLAGS, **facts)
 
 
@@ -277,7 +323,8 @@ logical_xor = _logical("logical_xor", "Logical xor.", np.logical_xor, operator.x
 
 
 def _comparison(name: str, doc: str, reference: Any, scalar: Function) -> OpDef:
-    return _binary(name, doc, comparison, reference, scalar, (*_NUMBERS, *_FLAGS))
+    samples = (*_NUMBERS, *_FLAGS)
+    return _binary(name, doc, comparison, reference, scalar, samples, gradient=DISCRETE)
 
 
 def _ordered(compare: Function) -> Function:
@@ -291,15 +338,17 @@ def _ordered(compare: Function) -> Function:
     return scalar
 
 
-equal = _comparison("equal", "lhs == rhs; NaN equals nothing.", np.equal, te.equal)
+equal: OpDef = _comparison("equal", "lhs == rhs; NaN equals nothing.", np.equal, te.equal)
 not_equal = _comparison(
     "not_equal", "lhs != rhs; NaN differs from everything.", np.not_equal, te.not_equal
 )
-less = _comparison("less", "lhs < rhs; False for NaN.", np.less, _ordered(operator.lt))
+less: OpDef = _comparison("less", "lhs < rhs; False for NaN.", np.less, _ordered(operator.lt))
 less_equal: OpDef = _comparison(
     "less_equal", "lhs <= rhs; False for NaN.", np.less_equal, _ordered(operator.le)
 )
-greater = _comparison("greater", "lhs > rhs; False for NaN.", np.greater, _ordered(operator.gt))
+greater: OpDef = _comparison(
+    "greater", "lhs > rhs; False for NaN.", np.greater, _ordered(operator.gt)
+)
 greater_equal: OpDef = _comparison(
     "greater_equal", "lhs >= rhs; False for NaN.", np.greater_equal, _ordered(operator.ge)
 )
@@ -331,7 +380,7 @@ where = define(
     compute=broadcasting(te.select),
     fusion=FusionKind.BROADCAST,
     precision=Precision.FOLLOW,
-    gradient=lambda site: [None, *_chosen_gradient(site, site.args[0])],
+    gradient=stretching(lambda site: [None, *_chosen_gradient(site, site.args[0])]),
     samples=[
         sample(np.array([True, False, True]), (2, 3), (2, 3)),
         sample(np.array([[True], [False]]), (), (4,), dtype="int32"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import layouts
 from relay.op.building.elements import place, position
@@ -20,6 +21,7 @@ from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.numerics import convert
 from relay.op.building.views import LayoutIndex, fill, view
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import Backward, build
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Relation, Site
 
@@ -177,6 +179,14 @@ def _batch_to_space_compute(
     return te.compute(out.shape, element)
 
 
+def _inverse(site: Backward, name: str, **changed: Any) -> Expr:
+    """The gradient through the inverse operator, of the same attributes."""
+    known = dict(site.attrs.items())
+    if changed:
+        known = {"block_shape": known["block_shape"], **changed}
+    return build(name, site.gradient, **known)
+
+
 SPACE_TO_BATCH_ND = define(
     "nn.space_to_batch_nd",
     doc="data, padded, is divided into blocks along the axes after the first; the elements at the "
@@ -194,6 +204,7 @@ SPACE_TO_BATCH_ND = define(
         sample((2, 5, 2), block_shape=(3,), paddings=((2, 2),), pad_value=-3.0, dtype="int8"),
         sample((2, 3), block_shape=(), paddings=()),
     ],
+    gradient=lambda site: [_inverse(site, "nn.batch_to_space_nd", crops=site.attrs.paddings)],
 )
 
 space_to_batch_nd = helper(
@@ -217,6 +228,7 @@ batch_to_space_nd = define(
         sample((6, 3, 2), block_shape=(3,), crops=((2, 3),), dtype="float16"),
         sample((2, 3), block_shape=(), crops=()),
     ],
+    gradient=lambda site: [_inverse(site, "nn.space_to_batch_nd", paddings=site.attrs.crops)],
 )
 
 # --- the channels ------------------------------------------------------------------------------
@@ -336,6 +348,7 @@ depth_to_space = define(
         sample((2, 12, 1, 2), block_size=2, mode="CRD", dtype="float16"),
         sample((1, 2, 2, 8), block_size=2, layout="NHWC"),
     ],
+    gradient=lambda site: [_inverse(site, "nn.space_to_depth")],
 )
 
 space_to_depth = define(
@@ -355,4 +368,5 @@ space_to_depth = define(
         sample((2, 3, 2, 4), block_size=2, mode="CRD", dtype="float16"),
         sample((1, 4, 2, 3), block_size=2, layout="NHWC"),
     ],
+    gradient=lambda site: [_inverse(site, "nn.depth_to_space")],
 )

@@ -15,6 +15,7 @@ from relay.ir.expr import Call, Constant, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import widened
+from relay.op.gradient_rules import build, only_first
 from relay.op.known import as_tensor
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.relations import require_broadcasts_to
@@ -77,6 +78,7 @@ collapse_sum_like = define(
         sample((2, 3), (2, 3), dtype="int32"),
         sample((4,), (), dtype="float16"),
     ],
+    gradient=only_first(lambda site: build("broadcast_to_like", site.gradient, site.args[0])),
 )
 
 
@@ -177,4 +179,5 @@ COLLAPSE_SUM_TO = define(
         sample((2, 3, 1), np.array([1, 3, 1], "int32"), dtype="int8"),
         sample((4,), np.zeros((0,), "int64"), dtype="float16"),
     ],
+    gradient=only_first(lambda site: build("broadcast_to_like", site.gradient, site.args[0])),
 )

@@ -14,8 +14,16 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import convert
-from relay.op.facts import Backward, Sign
-from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.facts import Sign
+from relay.op.gradient_rules import Backward, only_first
+from relay.op.opdef import (
+    DType,
+    FusionKind,
+    OpDef,
+    Tensor,
+    define,
+    sample,
+)
 from relay.op.site import Site
 
 _RULES = (
@@ -45,7 +53,7 @@ def _cast_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
 
 
 def _cast_gradient(site: Backward) -> Sequence[Expr | None]:
-    dtype = site.type_of(site.args[0]).dtype
+    dtype = site.tensor_type(site.args[0]).dtype
     return [cast(site.gradient, dtype=dtype) if dtypes.is_float(dtype) else None]
 
 
@@ -79,7 +87,7 @@ def _cast_like_type(site: Site) -> Type | None:
     return TensorType(data.shape, like.dtype)
 
 
-cast_like = define(
+cast_like: OpDef = define(
     "cast_like",
     doc=f"data with its elements converted to the type of another tensor. {_RULES}",
     arguments=[("data", "the input"), ("dtype_like", "a tensor of the wanted element type")],
@@ -91,6 +99,7 @@ cast_like = define(
         sample((2, 3), Tensor((5,), "int8")),
         sample((), Tensor((), "float64"), dtype="int32"),
     ],
+    gradient=only_first(lambda site: cast_like(site.gradient, site.args[0])),
 )
 
 # --- bits --------------------------------------------------------------------------------------
@@ -145,4 +154,5 @@ reinterpret = define(
         sample((7,), dtype="float4_e2m1fn", low=-6, high=6, attrs={"dtype": "int4"}),
         sample((4,), dtype="uint2", low=0, high=4, attrs={"dtype": "int2"}),
     ],
+    gradient="its result depends on the bits",
 )

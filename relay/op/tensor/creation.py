@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from relay import dtypes, te
+from relay import dtypes, te, tree
 from relay.errors import REAL_VALUE, EvaluationError
 from relay.extents import LARGEST_SIZE
 from relay.ir import dims
@@ -19,6 +19,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.elements import filled
 from relay.op.building.numerics import convert
 from relay.op.facts import Facts, Sign, always
+from relay.op.gradient_rules import SHAPES_ONLY, ArgumentGradient, Backward, build
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, get, sample
 from relay.op.site import INTEGER, NUMERIC, Site
@@ -60,6 +61,16 @@ def full(fill_value: Expr, shape: int | Sequence[int] | Expr = (), dtype: str = 
     return get("dyn.full")(fill_value, shape, dtype=dtype)
 
 
+def _one_hot_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The sums of the gradient where each of the two values is."""
+    indices, _, _, *rest = site.args
+    sums = []
+    for values in ((1.0, 0.0), (0.0, 1.0)):
+        where = tree.replace(site.call, args=(indices, *map(site.number, values), *rest))
+        sums.append(build("sum", site.gradient * where))
+    return [None, *sums]
+
+
 FULL = define(
     "full",
     doc="A tensor filled with a value.",
@@ -75,6 +86,7 @@ FULL = define(
         sample((), dtype="int32", shape=(), attrs={"dtype": "int8"}),
         sample((), shape=(0, 4), attrs={"dtype": "int64"}),
     ],
+    gradient=lambda site: [build("sum", site.as_type_of(site.args[0]))],
 )
 
 
@@ -103,6 +115,7 @@ def _constant(name: str, doc: str, value: int, helper: Any, **facts: Unpack[Fact
             sample(shape=(), attrs={"dtype": "bool"}),
             sample(shape=(4, 0), attrs={"dtype": "bfloat16"}),
         ],
+        gradient=SHAPES_ONLY,
         **facts,
     )
 
@@ -128,6 +141,7 @@ full_like = define(
     compute=lambda data, fill_value, out: filled(out, fill_value[()]),
     fusion=FusionKind.ELEMWISE,
     samples=[sample((2, 3), ()), sample((), Tensor((), "float32"), dtype="int32")],
+    gradient=lambda site: [None, build("sum", site.as_type_of(site.args[1]))],
 )
 
 # --- sequences ---------------------------------------------------------------------------------
@@ -310,6 +324,7 @@ ARANGE = define(
         ),
         sample(*(np.array(v, "int32") for v in (0, 4, 1)), attrs={"dtype": "int32"}),
     ],
+    gradient="it has the values of a range, which are constants",
 )
 
 # --- one hot -----------------------------------------------------------------------------------
@@ -404,4 +419,5 @@ ONE_HOT = define(
         sample(Tensor((2, 3), "int64", 0, 5), (), (), depth=5, axis=0, attrs={"dtype": "int8"}),
         sample(Tensor((), "int32", 0, 2), (), (), depth=2, axis=-1),
     ],
+    gradient=_one_hot_gradient,
 )

@@ -15,6 +15,7 @@ from relay.ir.expr import Call, Expr, Tuple, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.elements import moved, place, stretched_index
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import Backward, build, only_first, scattering
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, Tensor, define, get, sample
 from relay.op.relations import require_broadcasts_to, size
@@ -98,6 +99,7 @@ broadcast_to_like = define(
         sample((), Tensor((5,), "float64"), dtype="int32"),
         sample((4, 1), (4, 0), dtype="bfloat16"),
     ],
+    gradient=only_first(lambda site: collapse_sum_like(site.gradient, site.args[0])),
 )
 
 # --- repetition --------------------------------------------------------------------------------
@@ -158,6 +160,7 @@ TILE = define(
         sample((3,), reps=(2, 4), dtype="int32"),
         sample((2, 3, 1), reps=2),
     ],
+    gradient=scattering(),
 )
 
 
@@ -205,6 +208,7 @@ repeat = define(
         sample((2, 3), repeats=3, axis=-1, dtype="int32"),
         sample((2, 3), repeats=2),
     ],
+    gradient=scattering(),
 )
 
 # --- coordinates -------------------------------------------------------------------------------
@@ -251,6 +255,23 @@ def meshgrid(data: Sequence[Expr] | Tuple | TupleWrapper, indexing: str = "ij") 
     return TupleWrapper(MESHGRID(data, indexing=indexing), len(data))
 
 
+def _meshgrid_gradient(site: Backward) -> Sequence[Sequence[Expr | None]]:
+    """The sums over the axes of the other coordinates."""
+    (data,) = site.args
+    types = site.field_types(data)
+    axes = list(range(len(types)))
+    if site.attrs.indexing == "xy" and len(axes) > 1:
+        axes[:2] = 1, 0
+    found: list[Expr | None] = []
+    for gradient, part, axis in zip(site.gradients, types, axes, strict=True):
+        if gradient is not None:
+            kept = (axis,) if part.shape else ()
+            gradient = build("sum", gradient, axis=kept, exclude=True)
+            gradient = gradient if part.shape else build("reshape", gradient, newshape=())
+        found.append(gradient)
+    return [found]
+
+
 MESHGRID = define(
     "meshgrid",
     doc="The coordinates of all points of a grid: each vector or scalar broadcast along the axes "
@@ -268,4 +289,5 @@ MESHGRID = define(
         sample([(5,)], indexing="xy", dtype="bool"),
         sample([(2,), (0,)], dtype="bfloat16"),
     ],
+    gradient=_meshgrid_gradient,
 )

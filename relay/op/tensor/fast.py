@@ -117,6 +117,7 @@ def _fast(exact: OpDef, doc: str, reference: Any, scalar: Function) -> OpDef:
         compute=elementwise(scalars.rounded_once(scalar)),
         fusion=FusionKind.ELEMWISE,
         approximates=exact.name,
+        gradient=exact.gradient,
         precision=exact.precision,
         cost=EXPENSIVE,
         samples=[

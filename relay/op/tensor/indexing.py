@@ -11,15 +11,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay import dtypes, te
+from relay import dtypes, te, tree
 from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
+from relay.ir.expr import Call, Expr, Tuple, const
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import moved, place, size, stretched
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import (
+    ArgumentGradient,
+    Backward,
+    added_at,
+    build,
+    flat_row,
+    numbered,
+    scattering,
+)
 from relay.op.opdef import FusionKind, Selection, Tensor, define, sample
 from relay.op.relations import broadcast_types
 from relay.op.site import INTEGER, Site
@@ -160,6 +169,69 @@ def _taken(known: Any, types: Sequence[TensorType]) -> list[Selection]:
     return [Selection(1, axes=axes, negative=known.mode == "wrap")]
 
 
+_scattered = scattering()
+
+
+def _take_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient of each row is added to it."""
+    data, indices = site.args
+    known, count = (
+        site.attrs,
+        site.tensor_type(data).shape[0] if site.tensor_type(data).shape else 0,
+    )
+    if known.axis != 0 or known.batch_dims != 0 or not isinstance(count, int):
+        return _scattered(site)
+    number = site.tensor_type(indices).dtype
+    if known.mode == "wrap":
+        wide = build("cast", indices, dtype="int64")
+        indices = build("floor_mod", wide, const(max(count, 1), "int64"))
+    elif number in dtypes.SIGNED:
+        indices = _clamped(indices, count)
+    rows = build("expand_dims", indices, axis=0)
+    return [build("scatter_nd", build("zeros_like", data), rows, site.gradient, mode="add")]
+
+
+def _clamped(indices: Expr, count: int) -> Expr:
+    """Indices as the nearest ones that an axis has."""
+    wide = build("cast", indices, dtype="int64")
+    return build("clip", wide, a_min=0, a_max=max(count - 1, 0))
+
+
+def _gather_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    data, indices = site.args
+    axis = site.attrs.axis or 0
+    count = site.tensor_type(data).shape[axis]
+    if not isinstance(count, int):
+        return _scattered(site)
+    zeros, where = build("zeros_like", data), _clamped(indices, count)
+    added = build("scatter_elements", zeros, where, site.gradient, axis=axis, reduction="add")
+    return [added]
+
+
+def _gather_nd_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    data, indices = site.args
+    shape = site.tensor_type(data).shape
+    depth = site.tensor_type(indices).shape[0]
+    known = [extent for extent in shape if isinstance(extent, int)]
+    if site.attrs.batch_dims or not isinstance(depth, int) or len(known) < len(shape):
+        return _scattered(site)
+    rank = len(site.tensor_type(indices).shape)
+    last = const(np.reshape([d - 1 for d in known[:depth]], (depth, *[1] * (rank - 1))), "int64")
+    where = build("maximum", build("cast", indices, dtype="int64"), const(0, "int64"))
+    where = build("minimum", where, last)
+    return [build("scatter_nd", build("zeros_like", data), where, site.gradient, mode="add")]
+
+
+def _adv_index_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The rule with data as an argument of its own."""
+    data, *indices = site.fields(site.args[0])
+    types = {data: site.field_types(site.args[0])[0]}
+    moved = numbered([data], types.__getitem__)[0]
+    places = tree.replace(site.call, args=(Tuple((moved, *indices)),))
+    added = added_at(build("zeros_like", flat_row(data)), places, site.gradient)
+    return [[build("reshape_like", added, data)]]
+
+
 take = define(
     "take",
     doc="The elements at indices along an axis.",
@@ -179,6 +251,7 @@ take = define(
         sample((2, 4, 3), Tensor((2, 5), "int32", 0, 4), axis=1, batch_dims=1),
         sample((2, 4, 3), Tensor((2, 5), "int32", 0, 3), axis=2, batch_dims=-1, dtype="int32"),
     ],
+    gradient=_take_gradient,
 )
 
 # --- gather ------------------------------------------------------------------------------------
@@ -254,6 +327,7 @@ GATHER = define(
         sample((4, 3), Tensor((4, 5), "int64", -2, 5), axis=-1, dtype="int32"),
         sample((4, 3, 2), Tensor((2, 5, 1), "int64", 0, 3), axis=1, dtype="float16"),
     ],
+    gradient=_gather_gradient,
 )
 
 # --- gather_nd and adv_index ---------------------------------------------------------------------
@@ -373,6 +447,7 @@ gather_nd = define(
         sample((2, 3), Tensor((2,), "int32", 0, 2), index_rank=2),
         sample((2, 3), Tensor((0, 2), "int32"), dtype="bool"),
     ],
+    gradient=_gather_nd_gradient,
 )
 
 
@@ -449,4 +524,5 @@ adv_index = define(
         sample([(2, 3, 4), Tensor((), "int32", 0, 2), Tensor((2,), "uint8", 0, 3)], dtype="int8"),
         sample([(2, 3), Tensor((0,), "int32")], dtype="bool"),
     ],
+    gradient=_adv_index_gradient,
 )

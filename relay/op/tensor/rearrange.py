@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,13 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, TupleWrapper
+from relay.ir.expr import Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import Indices, moved
-from relay.op.facts import Backward, Precision, Trait
-from relay.op.opdef import FusionKind, define, sample
+from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import Backward, build
+from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.relations import same_type
 from relay.op.site import Site, running
 
@@ -51,7 +52,7 @@ def _transpose_compute(data: te.Tensor, out: te.Spec, axes: Sequence[int] | None
 
 
 def _transpose_gradient(site: Backward) -> Sequence[Expr]:
-    rank = len(site.type_of(site.call).shape)
+    rank = len(site.type.shape)
     axes = [axis % rank for axis in site.attrs.axes or reversed(range(rank))]
     return [transpose(site.gradient, tuple(axes.index(axis) for axis in range(rank)))]
 
@@ -96,7 +97,7 @@ def _reverse_compute(data: te.Tensor, out: te.Spec, axis: int | None) -> te.Tens
     return moved(data, out, source)
 
 
-reverse = define(
+reverse: OpDef = define(
     "reverse",
     doc="The elements along an axis in reverse order.",
     arguments=[("data", "the input")],
@@ -107,6 +108,7 @@ reverse = define(
     fusion=FusionKind.INJECTIVE,
     traits=Trait.MOVES,
     samples=[sample((2, 3), axis=0), sample((2, 3), axis=-1, dtype="int32"), sample((2, 3))],
+    gradient=lambda site: [reverse(site.gradient, axis=site.attrs.axis)],
 )
 
 # --- joining -----------------------------------------------------------------------------------
@@ -177,7 +179,36 @@ def _concatenate_compute(data: tuple[te.Tensor, ...], out: te.Spec, axis: int) -
     return joined([(part.shape[axis], part.__getitem__) for part in data], out, axis)
 
 
-concatenate = define(
+def _concatenate_gradient(site: Backward) -> Sequence[Sequence[Expr]]:
+    """The part of the gradient for each tensor."""
+    (data,) = site.args
+    types = site.field_types(data)
+    axis = site.attrs.axis % len(types[0].shape)
+    extents = [ty.shape[axis] for ty in types]
+    known = [extent for extent in extents if isinstance(extent, int)]
+    if len(known) == len(extents):
+        cuts = tuple(accumulate(known))[:-1]
+        parts = SPLIT(site.gradient, indices_or_sections=cuts, axis=axis)
+        return [[parts[i] for i in range(len(types))]]
+    found = []
+    start: Expr = const(0, "int64")
+    for field in site.fields(data):
+        shape = build("shape_of", field, dtype="int64")
+        end = start + build("take", shape, const(axis), axis=0)
+        row = build("arange", start, end, const(1, "int64"), dtype="int64")
+        # the type of the part is that of the tensor
+        found.append(build("reshape_like", build("take", site.gradient, row, axis=axis), field))
+        start = end
+    return [found]
+
+
+def _stack_gradient(site: Backward) -> Sequence[Sequence[Expr]]:
+    """The slice of the gradient for each tensor."""
+    count, axis = len(site.field_types(site.args[0])), site.attrs.axis % len(site.type.shape)
+    return [[build("take", site.gradient, const(i), axis=axis) for i in range(count)]]
+
+
+concatenate: OpDef = define(
     "concatenate",
     doc="Concatenation along an axis.",
     arguments=[("data", "a tuple of tensors")],
@@ -193,6 +224,7 @@ concatenate = define(
         sample([(2, 3), (2, 1), (2, 0)], axis=-1, dtype="int32"),
         sample([(5,)], dtype="bool"),
     ],
+    gradient=_concatenate_gradient,
 )
 
 
@@ -231,6 +263,7 @@ stack = define(
         sample([(2, 3), (2, 3)], axis=-1, dtype="int32"),
         sample([()], dtype="bool"),
     ],
+    gradient=_stack_gradient,
 )
 
 # --- splitting ---------------------------------------------------------------------------------
@@ -315,7 +348,7 @@ def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -
     return TupleWrapper(call, cuts if isinstance(cuts, int) else len(cuts) + 1)
 
 
-SPLIT = define(
+SPLIT: OpDef = define(
     "split",
     doc="data split along an axis.",
     arguments=[("data", "the input")],
@@ -333,4 +366,5 @@ SPLIT = define(
         sample((2, 7), indices_or_sections=(0, 7), axis=-1),
         sample((4,), indices_or_sections=()),
     ],
+    gradient=lambda site: [concatenate(site.all_gradients(), axis=site.attrs.axis)],
 )

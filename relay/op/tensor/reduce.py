@@ -15,14 +15,21 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
+from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layout_rules, numerics, scalars
 from relay.op.building.elements import Indices, folded, position, size, stretched
 from relay.op.building.numerics import limits, rounded_once
 from relay.op.building.scalars import Function, wide, widened
-from relay.op.facts import Backward, Facts, Precision, Sign, Trait, always, same_sign
+from relay.op.facts import Facts, Precision, Sign, Trait, always, same_sign
+from relay.op.gradient_rules import (
+    DISCRETE,
+    NO_FLOATS,
+    Backward,
+    Composed,
+    build,
+)
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.site import ADDABLE, BOOLEAN, FLOATING, NUMERIC, Elements, Relation, Site
 from relay.op.tensor.extend import broadcast_to_like
@@ -224,10 +231,14 @@ def _define(
 
 def _spread(site: Backward) -> Expr:
     """The gradient at every element that was reduced."""
-    (data,) = site.args
-    value = site.gradient
+    return _stretched(site, site.gradient)
+
+
+def _stretched(site: Backward, value: Expr) -> Expr:
+    """A value in the shape of the result, in that of data."""
+    data = site.args[0]
     if not site.attrs.keepdims:
-        rank = len(site.type_of(data).shape)
+        rank = len(site.tensor_type(data).shape)
         for axis in _reduced(site.attrs, rank):
             value = expand_dims(value, axis)
     return broadcast_to_like(value, data)
@@ -235,9 +246,41 @@ def _spread(site: Backward) -> Expr:
 
 def _mean_gradient(site: Backward) -> Sequence[Expr]:
     (data,) = site.args
-    dtype = site.type_of(data).dtype
+    dtype = site.tensor_type(data).dtype
     before, after = (ndarray_size(one, "int64").astype(dtype) for one in (data, site.output))
     return [_spread(site) * after / before]
+
+
+def _extremum_gradient(site: Backward) -> Sequence[Expr]:
+    """The gradient is shared by all elements that are the extremum."""
+    (data,) = site.args
+    dtype = site.tensor_type(data).dtype
+    chosen = build("equal", data, _stretched(site, site.output)).astype(dtype)
+    count = sum_(chosen, site.attrs.axis, True, site.attrs.exclude)
+    return [_stretched(site, site.gradient) * chosen / count]
+
+
+def _product(site: Backward) -> Expr:
+    """The last of the cumulative products, whose gradient is right where elements are 0."""
+    (data,) = site.args
+    rank = len(site.tensor_type(data).shape)
+    gone = _reduced(site.attrs, rank)
+    kept = [axis for axis in range(rank) if axis not in gone]
+    moved = build("transpose", data, axes=(*kept, *gone)) if rank else data
+    rows = build("reshape", moved, newshape=(*[0] * len(kept), -1))
+    last = build("take", build("cumprod", rows, axis=-1), const(-1), axis=len(kept), mode="wrap")
+    return build("reshape_like", last, site.call)
+
+
+def _variance_gradient(site: Backward) -> Sequence[Expr]:
+    data, mean = site.args
+    dtype = site.tensor_type(data).dtype
+    before, after = (ndarray_size(one, "int64").astype(dtype) for one in (data, site.output))
+    count = before / after
+    if site.attrs.unbiased:
+        count = count - const(1, dtype)
+    by_data = _stretched(site, site.gradient) * (data - mean) * const(2, dtype) / count
+    return [by_data, -build("collapse_sum_like", by_data, mean)]
 
 
 sum_ = _define(
@@ -263,6 +306,7 @@ prod = _define(
     _over(te.product),
     "float32",
     "int32",
+    gradient=Composed(_product),
 )
 max_ = _define(
     "max",
@@ -278,6 +322,7 @@ max_ = _define(
     "bool",
     traits=Trait.CHOOSES,
     sign=same_sign,
+    gradient=_extremum_gradient,
 )
 min_ = _define(
     "min",
@@ -292,6 +337,7 @@ min_ = _define(
     "bool",
     traits=Trait.CHOOSES,
     sign=same_sign,
+    gradient=_extremum_gradient,
 )
 mean = _define(
     "mean",
@@ -315,6 +361,7 @@ all_ = _define(
     _over_axes(lambda data, axes, keep: data.all(axes, keepdims=keep)),
     _over(te.all),
     "bool",
+    gradient=NO_FLOATS,
 )
 any_ = _define(
     "any",
@@ -323,6 +370,7 @@ any_ = _define(
     _over_axes(lambda data, axes, keep: data.any(axes, keepdims=keep)),
     _over(te.any),
     "bool",
+    gradient=NO_FLOATS,
 )
 
 
@@ -337,6 +385,7 @@ def _define_position(name: str, doc: str, lowest: bool) -> OpDef:
         compute=_position_of(lowest),
         fusion=FusionKind.COMM_REDUCE,
         precision=Precision.FOLLOW,
+        gradient=DISCRETE,
         layout=layout_rules.position,
         samples=[
             sample((2, 3, 4)),
@@ -429,4 +478,5 @@ VARIANCE = define(
         sample((2, 3, 4), (2, 1, 4), axis=1, unbiased=True),
         sample((2, 3), (1, 3), dtype="float16", axis=(1,), exclude=True, keepdims=True),
     ],
+    gradient=_variance_gradient,
 )

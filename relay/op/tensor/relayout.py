@@ -26,6 +26,7 @@ from relay.op.building.layouts import (
 )
 from relay.op.building.views import fill, view
 from relay.op.facts import Trait
+from relay.op.gradient_rules import LOWERED, ArgumentGradient, Backward
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
@@ -69,6 +70,14 @@ def _layout_transform_compute(
     return fill(out.shape, read_layout(dst_layout), lambda at: source.at(**at), "layout_transform")
 
 
+def _inverse_layout(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient in the layout of data."""
+    known = site.attrs
+    record: Any = site.call.op
+    back = record(site.gradient, src_layout=known.dst_layout, dst_layout=known.src_layout)
+    return [back]
+
+
 layout_transform = define(
     "layout_transform",
     doc="data in another layout: axes permuted, some of them blocked.",
@@ -88,6 +97,7 @@ layout_transform = define(
         sample((4, 6), src_layout="OI", dst_layout="OI3i2o", dtype="bool"),
         sample((0, 4), src_layout="NC", dst_layout="NC2c"),
     ],
+    gradient=_inverse_layout,
 )
 
 # --- tiles of static extents -------------------------------------------------------------------
@@ -187,6 +197,7 @@ auto_scheduler_layout_transform = define(
         sample((2, 3, 2, 4), src_layout="2c3h2n4c", dst_layout="2n4c3h2c", dtype="int8"),
         sample((6,), src_layout="6x", dst_layout="6x", dtype="float16"),
     ],
+    gradient=_inverse_layout,
 )
 
 # --- index maps --------------------------------------------------------------------------------
@@ -257,4 +268,5 @@ meta_schedule_layout_transform = define(
         sample((5,), index_map="i -> i // 2, i % 2", dtype="float16"),
         sample((3, 0), index_map="a, b -> b, a", dtype="bool"),
     ],
+    gradient=LOWERED,
 )

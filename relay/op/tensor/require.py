@@ -14,6 +14,7 @@ from relay.errors import EvaluationError, with_value
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import IncompleteType, Type
+from relay.op.gradient_rules import passed
 from relay.op.opdef import define
 from relay.op.site import Elements, Site
 
@@ -96,4 +97,5 @@ REQUIRE = define(
     reference=_require,
     helper=require,
     on_values=True,
+    gradient=passed,
 )

@@ -15,9 +15,16 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import moved, regrouped
-from relay.op.facts import Backward, Trait
+from relay.op.facts import Trait
+from relay.op.gradient_rules import Backward, only_first
 from relay.op.known import is_known
-from relay.op.opdef import FusionKind, define, get, sample
+from relay.op.opdef import (
+    FusionKind,
+    OpDef,
+    define,
+    get,
+    sample,
+)
 from relay.op.relations import size
 from relay.op.site import Relation, Site, running
 
@@ -242,7 +249,10 @@ REVERSE_RESHAPE = define(
     arguments=[("data", "the input")],
     attrs=ReshapeAttrs,
     relation=_reverse_reshape_type,
-    reference=_reference("contrib_reverse_reshape", _reverse_reshape_type),
+    reference=_reference(
+        "contrib_reverse_reshape",
+        _reverse_reshape_type,
+    ),
     compute=reshaped,
     fusion=FusionKind.INJECTIVE,
     traits=Trait.RESHAPES,
@@ -255,6 +265,7 @@ REVERSE_RESHAPE = define(
         sample((0, 3), newshape=(3, 0), allowzero=True),
         sample((), newshape=(1,), dtype="bool"),
     ],
+    gradient=reshape_gradient,
 )
 
 
@@ -307,7 +318,7 @@ def _reshape_like(data: np.ndarray, like: np.ndarray, **ranges: int | None) -> n
     return data.reshape(shape)
 
 
-reshape_like = define(
+reshape_like: OpDef = define(
     "reshape_like",
     doc="data reshaped to another tensor, or with a range of its axes replaced by a range of the "
     "other's.",
@@ -324,6 +335,7 @@ reshape_like = define(
         sample((30, 14), (5, 2, 7), lhs_begin=1, rhs_begin=1),
         sample((30, 14), (5, 2, 7, 3), lhs_begin=-1, lhs_end=2, rhs_begin=-3, rhs_end=-1),
     ],
+    gradient=only_first(lambda site: reshape_like(site.gradient, site.args[0])),
 )
 
 

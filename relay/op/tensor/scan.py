@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Call
+from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.elements import position
 from relay.op.building.helper import helper
 from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import Function, wide
+from relay.op.gradient_rules import ArgumentGradient, Backward, Rule, build
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import Compute, DType, OpDef, define, sample
 from relay.op.relations import size
@@ -119,8 +120,53 @@ def _scan_loops(step: Function, identity: int) -> Compute:
     return with_attrs(ScanAttrs, compute)
 
 
+def _from_end(value: Expr, exclusive: bool, axis: int) -> Expr:
+    """The cumulative sum from the end of an axis."""
+    turned = build("reverse", value, axis=axis)
+    added = build("cumsum", turned, axis=axis, exclusive=exclusive)
+    return build("reverse", added, axis=axis)
+
+
+def _line(site: Backward) -> tuple[Expr, int]:
+    """What the scan runs over, and the axis."""
+    (data,) = site.args
+    flat = site.attrs.axis is None
+    return (build("reshape", data, newshape=(-1,)) if flat else data), site.attrs.axis or 0
+
+
+def _cumsum_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    (data,) = site.args
+    _, axis = _line(site)
+    added = _from_end(site.as_type_of(data), site.attrs.exclusive, axis)
+    return [build("reshape_like", added, data)]
+
+
+def _cumprod_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """Products up to the first 0 are divided by the element; that 0 is left out of its products;
+    after it everything is 0."""
+    (data,) = site.args
+    dtype = site.tensor_type(data).dtype
+    line, axis = _line(site)
+    gradient, exclusive = site.as_type_of(data), site.attrs.exclusive
+    zero = const(0, dtype)
+    is_zero = build("equal", line, zero)
+    zeros_so_far = build("cumsum", is_zero.astype("int32"), axis=axis)
+    first = build("logical_and", is_zero, build("equal", zeros_so_far, const(1)))
+    without = build("where", first, const(1, dtype), line)
+
+    def later(factors: Expr) -> Expr:
+        """The sum of the later products, each times its gradient."""
+        products = build("cumprod", factors, axis=axis, exclusive=exclusive)
+        return _from_end(gradient * products, exclusive, axis)
+
+    before = later(line) / build("where", is_zero, const(1, dtype), line)
+    before = build("where", build("greater", zeros_so_far, const(0)), zero, before)
+    found = build("where", first, later(without), before)
+    return [build("reshape_like", found, data)]
+
+
 def _define(
-    name: str, total: str, step: np.ufunc, scalar: Function
+    name: str, total: str, step: np.ufunc, scalar: Function, gradient: Rule
 ) -> tuple[OpDef, Callable[..., Call]]:
     record = define(
         name,
@@ -130,6 +176,7 @@ def _define(
         relation=_scan_type,
         reference=_scan(step),
         compute=_scan_loops(scalar, step.identity),
+        gradient=gradient,
         samples=[
             sample((2, 3), axis=1),
             sample((2, 3), axis=-2, exclusive=True),
@@ -147,5 +194,5 @@ def _define(
     return record, helper(record, summary, convert={"exclusive": bool}, exclusive=None)
 
 
-CUMSUM, cumsum = _define("cumsum", "sum", np.add, operator.add)
-CUMPROD, cumprod = _define("cumprod", "product", np.multiply, operator.mul)
+CUMSUM, cumsum = _define("cumsum", "sum", np.add, operator.add, _cumsum_gradient)
+CUMPROD, cumprod = _define("cumprod", "product", np.multiply, operator.mul, _cumprod_gradient)

@@ -16,10 +16,12 @@ from relay import dtypes, te
 from relay.errors import FROM_BACK
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building import scalars
 from relay.op.building.elements import Indices
 from relay.op.building.numerics import divide, in_64_bits, rounded_once
+from relay.op.gradient_rules import ArgumentGradient, Backward, build, numbered
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import Tensor, define, sample
 from relay.op.site import INTEGER, Site
@@ -221,6 +223,94 @@ def _scatter_elements_loops(
     return _written_loops(data, indices, updates, reduction, out, walk)
 
 
+def _scatter_elements_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    data, indices, _ = site.args
+    axis, how = site.attrs.axis, site.attrs.reduction
+    wide = build("cast", indices, dtype="int64")
+    count = build("take", build("shape_of", data, dtype="int64"), const(axis), axis=0, mode="wrap")
+    zero = const(0, "int64")
+    from_front = build("where", build("less", wide, zero), wide + count, wide)
+    inside = build(
+        "logical_and", build("greater_equal", from_front, zero), build("less", from_front, count)
+    )
+
+    def read(value: Expr) -> Expr:
+        return build("gather", value, from_front, axis=axis)
+
+    def write(zeros: Expr, value: Expr, reduction: str) -> Expr:
+        return build("scatter_elements", zeros, indices, value, axis=axis, reduction=reduction)
+
+    return _scattered_gradients(site, how, read, write, inside)
+
+
+def _scatter_nd_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    data, indices, updates = site.args
+    wide = build("cast", indices, dtype="int64")
+    depth = site.tensor_type(indices).shape[0]
+    rank = len(site.tensor_type(indices).shape)
+    assert isinstance(depth, int)
+    zero = const(0, "int64")
+    shape = build("shape_of", data, dtype="int64")
+    first = build("take", shape, const(np.arange(depth), "int64"), axis=0)
+    counts = build("reshape", first, newshape=(depth, *[1] * (rank - 1)))
+    from_front = build("where", build("less", wide, zero), wide + counts, wide)
+    inside = build(
+        "logical_and", build("greater_equal", from_front, zero), build("less", from_front, counts)
+    )
+    inside = build("all", inside, axis=(0,))
+    rest = len(site.tensor_type(updates).shape) - (rank - 1)
+    if rest:
+        inside = build("expand_dims", inside, axis=rank - 1, num_newaxis=rest)
+
+    def read(value: Expr) -> Expr:
+        return build("gather_nd", value, from_front)
+
+    def write(zeros: Expr, value: Expr, reduction: str) -> Expr:
+        return build("scatter_nd", zeros, indices, value, mode=reduction)
+
+    return _scattered_gradients(site, site.attrs.mode, read, write, inside)
+
+
+def _scattered_gradients(
+    site: Backward,
+    how: str,
+    read: Callable[[Expr], Expr],
+    write: Callable[[Expr, Expr, str], Expr],
+    inside: Expr,
+) -> Sequence[ArgumentGradient]:
+    """The gradients of data and updates; `read` gives the elements where updates are written, and
+    `write` updates zeros."""
+    data, _, updates = site.args
+    data_like, zeros = build("zeros_like", data), build("zeros_like", updates)
+    ones = build("ones_like", updates)
+
+    def read_inside(value: Expr) -> Expr:
+        return build("where", inside, read(value), zeros)
+
+    gradient = site.gradient
+    if how == "add":
+        return [gradient, None, read_inside(gradient)]
+    writes = write(data_like, ones, "add")  # the number of updates of each element
+    untouched = build("equal", writes, build("zeros_like", writes))
+    if how == "update":
+        kept = build("where", untouched, gradient, build("zeros_like", gradient))
+        numbers = numbered([updates], site.tensor_type)[0]
+        last = write(data_like.astype("int64"), numbers, "update")
+        is_last = build("equal", read(last), numbers)
+        return [kept, None, build("where", is_last, read_inside(gradient), zeros)]
+    if how == "mean":
+        shared = gradient / (writes + build("ones_like", writes))
+        return [shared, None, read_inside(shared)]
+    if how == "mul":
+        weighted = gradient * site.output
+        return [weighted / data, None, read_inside(weighted) / updates]
+    # the gradient of an extremum is shared by all that are it
+    mine = build("equal", data, site.output).astype(site.type.dtype)
+    theirs = build("equal", updates, read(site.output)).astype(site.type.dtype)
+    shared = gradient / (mine + write(data_like, theirs, "add"))
+    return [shared * mine, None, read_inside(shared) * theirs]
+
+
 scatter_elements = define(
     "scatter_elements",
     doc="data with each update written to its own position, with the index along one axis. "
@@ -244,6 +334,7 @@ scatter_elements = define(
         sample((5,), Tensor((9,), "int64", 0, 5), (9,), reduction="max", dtype="bfloat16"),
         sample((2, 2), Tensor((0, 2), "int32"), (0, 2), dtype="bool"),
     ],
+    gradient=_scatter_elements_gradient,
 )
 
 # --- several indices for each place ------------------------------------------------------------
@@ -335,4 +426,5 @@ scatter_nd = define(
         sample((2, 3), Tensor((2,), "int32", 0, 2), (), mode="add"),
         sample((2,), Tensor((0, 3), "int32"), (3, 2), mode="add", dtype="int32"),
     ],
+    gradient=_scatter_nd_gradient,
 )

@@ -8,9 +8,11 @@ import numpy as np
 
 from relay import te
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import convert
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import Backward, build
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import INTEGER, Site
 
@@ -85,6 +87,17 @@ def _sequence_mask_compute(
     return te.compute(out.shape, element)
 
 
+def _masked(site: Backward) -> Expr:
+    """The gradient without that of the padding."""
+    return build("sequence_mask", site.gradient, site.args[1], mask_value=0.0, axis=site.attrs.axis)
+
+
+def _reversed(site: Backward) -> Expr:
+    """The gradient, reversed in the same way."""
+    known = dict(site.attrs.items())
+    return build("reverse_sequence", site.gradient, site.args[1], **known)
+
+
 sequence_mask = define(
     "sequence_mask",
     doc="data with the padding of each sequence replaced by a value.",
@@ -104,6 +117,7 @@ sequence_mask = define(
         sample((2, 3), Tensor((2,), "uint8", 0, 4), axis=-1, mask_value=7.9, dtype="int8"),
         sample((3, 0, 2), Tensor((0,), "int32"), dtype="bfloat16"),
     ],
+    gradient=lambda site: [_masked(site)],
 )
 
 # --- reversal ----------------------------------------------------------------------------------
@@ -175,4 +189,5 @@ reverse_sequence = define(
         sample((2, 3, 4), Tensor((3,), "uint8", 0, 5), seq_axis=-1, batch_axis=-2, dtype="int8"),
         sample((2, 0), Tensor((2,), "int32"), dtype="bfloat16"),
     ],
+    gradient=lambda site: [_reversed(site)],
 )

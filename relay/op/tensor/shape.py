@@ -13,6 +13,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import filled, moved, size, without
 from relay.op.facts import Precision, Trait
+from relay.op.gradient_rules import DISCRETE
 from relay.op.known import is_known
 from relay.op.opdef import DType, FusionKind, define, get, sample
 from relay.op.site import Site
@@ -188,6 +189,7 @@ SHAPE_OF = define(
     precision=Precision.FOLLOW,
     helper=shape_of,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],
+    gradient=DISCRETE,
 )
 
 
@@ -215,4 +217,5 @@ NDARRAY_SIZE = define(
     precision=Precision.FOLLOW,
     helper=ndarray_size,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int64"}), sample(())],
+    gradient=DISCRETE,
 )

@@ -13,12 +13,13 @@ from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr
+from relay.ir.expr import Call, Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import copied, moved
 from relay.op.building.numerics import sliding_windows
 from relay.op.facts import Trait
+from relay.op.gradient_rules import ArgumentGradient, Backward, build, scattering
 from relay.op.known import as_tensor, is_known
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.shapes import output_type, value_type
@@ -204,6 +205,37 @@ def strided_slice(
     return get("dyn.strided_slice")(data, *tensors, axes=axes, slice_mode=slice_mode)
 
 
+_scattered = scattering()
+
+
+def _strided_slice_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient with zeros around and between its elements."""
+    data = site.tensor_type(site.args[0])
+    shape = tuple(d for d in data.shape if isinstance(d, int))
+    if len(shape) < len(data.shape) or 0 in site.type.shape:
+        return _scattered(site)
+    gradient, widths, strides = site.gradient, [], []
+    for axis, (part, extent) in enumerate(zip(_index(shape, site.attrs), shape, strict=False)):
+        places = range(*part.indices(extent))
+        if places.step < 0:
+            gradient, places = build("reverse", gradient, axis=axis), places[::-1]
+        strides.append(places.step)
+        widths.append((places[0], extent - 1 - places[-1]))
+    if any(stride > 1 for stride in strides):
+        gradient = build("nn.dilate", gradient, strides=strides)
+    return [build("nn.pad", gradient, const(0.0, data.dtype), pad_width=widths)]
+
+
+def _slice_like_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient with zeros after it."""
+    data = site.args[0]
+    zeros = const(np.zeros(len(site.type.shape)), "int64")
+    end = build("shape_of", site.gradient, dtype="int64")
+    return [
+        STRIDED_SET(build("zeros_like", data), site.gradient, zeros, end, zeros + const(1, "int64"))
+    ]
+
+
 STRIDED_SLICE = define(
     "strided_slice",
     doc="A slice along each axis, with the semantics of Python. A bound of 2**31 - 1 or more is "
@@ -227,6 +259,7 @@ STRIDED_SLICE = define(
         sample((5, 6), begin=(-1,), end=(-UNBOUNDED,), strides=(-2,)),
         sample((5,), begin=(4,), end=(2,)),
     ],
+    gradient=_strided_slice_gradient,
 )
 
 # --- slice_like -------------------------------------------------------------------------------
@@ -301,6 +334,7 @@ slice_like = define(
         sample((4, 5, 6), Tensor((3, 9, 2), "int8"), axes=(0, -1)),
         sample((4,), (0,), axes=0, dtype="bfloat16"),
     ],
+    gradient=_slice_like_gradient,
 )
 
 # --- strided_set ------------------------------------------------------------------------------
@@ -404,6 +438,7 @@ STRIDED_SET = define(
         sample((5, 3), (2, 3), *(np.array(v, "int32") for v in ([-2], [99], []))),
         sample((2, 3), (0, 3), *(np.array(v, "int64") for v in ([2], [2], [1])), dtype="bool"),
     ],
+    gradient=scattering(2),
 )
 
 # --- sliding_window ---------------------------------------------------------------------------
@@ -497,4 +532,5 @@ sliding_window = define(
         sample((4, 5), axis=-1, window_shape=(5,), strides=(2,), dtype="int8"),
         sample((6,), axis=0, window_shape=2, strides=2, dtype="float16"),
     ],
+    gradient=scattering(),
 )

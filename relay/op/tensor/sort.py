@@ -5,6 +5,7 @@ Sorting is stable, also in descending order. NaN counts as the largest value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +17,16 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.numerics import widened
+from relay.op.gradient_rules import DISCRETE, ArgumentGradient, Backward, build
 from relay.op.known import is_known
 from relay.op.loop_nest import lines
-from relay.op.opdef import DType, define, get, sample
+from relay.op.opdef import (
+    DType,
+    OpDef,
+    define,
+    get,
+    sample,
+)
 from relay.op.site import NUMERIC, Site
 from relay.op.tensor.sort_loops import first_positions, sort_key, sort_positions
 
@@ -112,6 +120,28 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Call:
     return SORT(data, axis=axis, is_ascend=is_ascend)
 
 
+def _sort_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient goes back to where each element came from."""
+    (data,) = site.args
+    axis = site.attrs.axis
+    order = ARGSORT(data, axis=axis, is_ascend=site.attrs.is_ascend, dtype="int64")
+    zeros = build("zeros_like", data)
+    return [build("scatter_elements", zeros, order, site.gradient, axis=axis, reduction="add")]
+
+
+def _topk_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient goes to the elements that were taken."""
+    data, *rest = site.args
+    known = {**dict(site.attrs.items()), "ret_type": "indices", "dtype": "int64"}
+    record: Any = site.call.op
+    where = record(data, *rest, **known)
+    gradient = site.gradients[0]
+    assert gradient is not None, "positions are integers"
+    zeros = build("zeros_like", data)
+    axis = known["axis"]
+    return [build("scatter_elements", zeros, where, gradient, axis=axis, reduction="add")]
+
+
 SORT = define(
     "sort",
     doc="data sorted along an axis; NaN counts as the largest.",
@@ -131,6 +161,7 @@ SORT = define(
         sample((2, 6), dtype="bool", is_ascend=False),
         sample((2, 0), dtype="uint8"),
     ],
+    gradient=_sort_gradient,
 )
 
 
@@ -149,7 +180,7 @@ def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "in
     return ARGSORT(data, axis=axis, is_ascend=is_ascend, dtype=dtype)
 
 
-ARGSORT = define(
+ARGSORT: OpDef = define(
     "argsort",
     doc="The positions of the elements in sorted order along an axis; a stable sort.",
     arguments=[("data", "the input")],
@@ -167,6 +198,7 @@ ARGSORT = define(
         sample(np.array([2.0, np.nan, -1.0, np.nan], "float16"), is_ascend=False),
         sample((3, 0), axis=-1, attrs={"dtype": "float32"}),
     ],
+    gradient=DISCRETE,
 )
 
 # --- the first of them -------------------------------------------------------------------------
@@ -280,4 +312,5 @@ TOPK = define(
         sample((2, 9), k=5, ret_type="indices", dtype="uint8", high=3),
         sample(np.array([1.0, np.nan, 2.0], "float32"), k=2),
     ],
+    gradient=_topk_gradient,
 )

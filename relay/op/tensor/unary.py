@@ -17,17 +17,8 @@ from relay.op.building import layout_rules, scalars
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import is_integral, limits, rounded_once
 from relay.op.building.scalars import Function, is_float
-from relay.op.facts import (
-    EXPENSIVE,
-    Backward,
-    Facts,
-    Precision,
-    Sign,
-    Trait,
-    always,
-    at_least_zero,
-    slope,
-)
+from relay.op.facts import EXPENSIVE, Facts, Precision, Sign, Trait, always, at_least_zero
+from relay.op.gradient_rules import DISCRETE, NO_FLOATS, Backward, build, flat, slope
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.site import BITS, BOOLEAN, Relation
 
@@ -100,7 +91,8 @@ def _test(name: str, doc: str, reference: Any) -> OpDef:
     values = np.array([[1.0, np.nan, -np.inf], [0.0, np.inf, -3.5]], "float32")
     samples = (sample(values), sample(values.astype("float16")), sample((2,), dtype="int32"))
     relation = relations.with_dtype("bool")
-    return _unary(name, doc, relation, reference, scalar, samples, precision=Precision.FOLLOW)
+    facts: Facts = {"precision": Precision.FOLLOW, "gradient": DISCRETE}
+    return _unary(name, doc, relation, reference, scalar, samples, **facts)
 
 
 _ANYTHING = (sample((2, 3)), sample((), dtype="int8"), sample((4, 0), dtype="bool"))
@@ -123,8 +115,22 @@ log = _float(
     9.0,
     gradient=slope(lambda site, x, y: site.number(1) / x),
 )
-log2 = _float("log2", "The logarithm to base 2.", np.log2, 0.1, 9.0)
-log10 = _float("log10", "The logarithm to base 10.", np.log10, 0.1, 9.0)
+log2 = _float(
+    "log2",
+    "The logarithm to base 2.",
+    np.log2,
+    0.1,
+    9.0,
+    gradient=slope(lambda site, x, y: site.number(1 / math.log(2)) / x),
+)
+log10 = _float(
+    "log10",
+    "The logarithm to base 10.",
+    np.log10,
+    0.1,
+    9.0,
+    gradient=slope(lambda site, x, y: site.number(1 / math.log(10)) / x),
+)
 sqrt = _float(
     "sqrt",
     "The square root.",
@@ -195,17 +201,49 @@ cos: OpDef = _float(
     precision=Precision.FOLLOW,
     gradient=slope(lambda site, x, y: -sin(x)),
 )
-tan = _float("tan", "The tangent, of radians.", np.tan, -1.0, 1.0)
-asin = _float("asin", "The angle in [-pi/2, pi/2] whose sine is data.", np.arcsin, -1.0, 1.0)
-acos = _float("acos", "The angle in [0, pi] whose cosine is data.", np.arccos, -1.0, 1.0)
+tan = _float(
+    "tan",
+    "The tangent, of radians.",
+    np.tan,
+    -1.0,
+    1.0,
+    gradient=slope(lambda site, x, y: site.number(1) + y * y),
+)
+asin = _float(
+    "asin",
+    "The angle in [-pi/2, pi/2] whose sine is data.",
+    np.arcsin,
+    -1.0,
+    1.0,
+    gradient=slope(lambda site, x, y: rsqrt(site.number(1) - x * x)),
+)
+acos = _float(
+    "acos",
+    "The angle in [0, pi] whose cosine is data.",
+    np.arccos,
+    -1.0,
+    1.0,
+    gradient=slope(lambda site, x, y: -rsqrt(site.number(1) - x * x)),
+)
 atan = _float(
     "atan",
     "The angle in (-pi/2, pi/2) whose tangent is data.",
     np.arctan,
     precision=Precision.FOLLOW,
+    gradient=slope(lambda site, x, y: site.number(1) / (x * x + site.number(1))),
 )
-sinh = _float("sinh", "The hyperbolic sine.", np.sinh)
-cosh = _float("cosh", "The hyperbolic cosine.", np.cosh)
+sinh = _float(
+    "sinh",
+    "The hyperbolic sine.",
+    np.sinh,
+    gradient=slope(lambda site, x, y: cosh(x)),
+)
+cosh: OpDef = _float(
+    "cosh",
+    "The hyperbolic cosine.",
+    np.cosh,
+    gradient=slope(lambda site, x, y: sinh(x)),
+)
 tanh = _float(
     "tanh",
     "The hyperbolic tangent.",
@@ -213,9 +251,28 @@ tanh = _float(
     precision=Precision.FOLLOW,
     gradient=slope(lambda site, x, y: site.number(1) - y * y),
 )
-asinh = _float("asinh", "The number whose hyperbolic sine is data.", np.arcsinh)
-acosh = _float("acosh", "The number >= 0 whose hyperbolic cosine is data.", np.arccosh, 1.0, 9.0)
-atanh = _float("atanh", "The number whose hyperbolic tangent is data.", np.arctanh, -0.9, 0.9)
+asinh = _float(
+    "asinh",
+    "The number whose hyperbolic sine is data.",
+    np.arcsinh,
+    gradient=slope(lambda site, x, y: rsqrt(x * x + site.number(1))),
+)
+acosh: OpDef = _float(
+    "acosh",
+    "The number >= 0 whose hyperbolic cosine is data.",
+    np.arccosh,
+    1.0,
+    9.0,
+    gradient=slope(lambda site, x, y: rsqrt(x * x - site.number(1))),
+)
+atanh = _float(
+    "atanh",
+    "The number whose hyperbolic tangent is data.",
+    np.arctanh,
+    -0.9,
+    0.9,
+    gradient=slope(lambda site, x, y: site.number(1) / (site.number(1) - x * x)),
+)
 
 # --- rounding and sign -------------------------------------------------------------------------
 
@@ -247,6 +304,7 @@ sign: OpDef = _numeric(
     np.sign,
     scalars.sign,
     traits=Trait.IDEMPOTENT,
+    gradient=flat,
 )
 
 
@@ -258,6 +316,7 @@ def _rounding(name: str, doc: str, function: Any) -> OpDef:
         lambda data: data if is_integral(data) else function(data),
         lambda data: te.call(name, data) if is_float(data) else data,
         traits=Trait.ROUNDS,
+        gradient=flat,
     )
 
 
@@ -279,6 +338,7 @@ logical_not = _unary(
     operator.invert,
     (sample((2, 3), dtype="bool"), sample((), dtype="bool")),
     traits=Trait.INVOLUTION,
+    gradient=NO_FLOATS,
 )
 bitwise_not = _unary(
     "bitwise_not",
@@ -288,6 +348,7 @@ bitwise_not = _unary(
     operator.invert,
     (sample((2, 3), dtype="int32"), sample((), dtype="uint8"), sample((4,), dtype="bool")),
     traits=Trait.INVOLUTION,
+    gradient=NO_FLOATS,
 )
 
 # --- the same shape, other values --------------------------------------------------------------
@@ -300,6 +361,7 @@ copy = _unary(
     lambda data: data,
     _ANYTHING,
     traits=Trait.MOVES,
+    gradient=lambda site: [site.gradient],
 )
 zeros_like = _unary(
     "zeros_like",
@@ -309,6 +371,7 @@ zeros_like = _unary(
     lambda data: te.const(0, data.dtype),
     _ANYTHING,
     precision=Precision.FOLLOW,
+    gradient=flat,
 )
 ones_like = _unary(
     "ones_like",
@@ -319,6 +382,7 @@ ones_like = _unary(
     _ANYTHING,
     precision=Precision.FOLLOW,
     sign=always(Sign.POSITIVE),
+    gradient=flat,
 )
 
 
@@ -360,6 +424,16 @@ def clip(a: Expr, a_min: float, a_max: float) -> Call:
     return CLIP(a, a_min=a_min, a_max=a_max)
 
 
+def _clip_gradient(site: Backward) -> Sequence[Expr]:
+    """The gradient where data is within the bounds, which belong to it."""
+    (data,) = site.args
+    low, high = (site.number(bound) for bound in (site.attrs.a_min, site.attrs.a_max))
+    inside = build(
+        "logical_and", build("greater_equal", data, low), build("less_equal", data, high)
+    )
+    return [build("where", inside, site.gradient, zeros_like(site.gradient))]
+
+
 def _clip_sign(signs: Sequence[Sign], attrs: Any) -> Sign:
     low: float = attrs.a_min
     bound = Sign.POSITIVE if low > 0 else Sign.NOT_NEGATIVE if low == 0 else Sign.UNKNOWN
@@ -384,4 +458,5 @@ CLIP = define(
         sample((5,), dtype="int8", low=-100, high=100, a_min=-6.5, a_max=6.0),
         sample((), dtype="float16", a_min=0.0, a_max=float("inf")),
     ],
+    gradient=_clip_gradient,
 )

@@ -10,6 +10,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import moved, regrouped
 from relay.op.facts import Trait
+from relay.op.gradient_rules import scattering
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 from relay.op.tensor.blocks import divided
@@ -76,4 +77,5 @@ yolo_reorg = define(
         sample((1, 9, 3, 3), stride=3, dtype="int8"),
         sample((1, 2, 3, 4), dtype="float16"),
     ],
+    gradient=scattering(),
 )

@@ -15,7 +15,7 @@ from relay import dtypes, op, tree
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Call, Expr, Op, Syntax, Var
 from relay.ir.types import TensorType
-from relay.op.facts import Backward
+from relay.op.gradient_rules import Backward
 from relay.op.opdef import OpDef, records
 
 

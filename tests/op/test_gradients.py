@@ -1,0 +1,169 @@
+"""The gradient rule of every operator, on the samples of its record, in float64.
+
+Where the oracle of an operator (`tests/op/oracles`) or `TORCH` below computes with PyTorch, rules
+agree with `torch.autograd`; all of them agree with central differences of the reference.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay import dtypes
+from relay.check.infer import infer_expr
+from relay.errors import RelayError
+from relay.interpreter.evaluate import call, evaluate
+from relay.ir import expr as ir
+from relay.ir.types import TensorType, TupleType
+from relay.op.opdef import OpDef, Sample, Tensor, get, records
+from relay.transform.gradients.first_order_gradient import first_order
+from tests.support.looping import naming
+
+WITH_RULES = [
+    op.name for op in records() if op.gradient is not None and not isinstance(op.gradient, str)
+]
+
+
+def in_float64(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a sample with wide floats."""
+
+    def leaf(one: Any) -> Any:
+        if isinstance(one, tuple):
+            return in_float64(one)
+        if not dtypes.is_float(dtypes.canonical(one.dtype)):
+            return one
+        if isinstance(one, Tensor):
+            return dataclasses.replace(one, dtype="float64")
+        return one.astype(np.float64)
+
+    return tuple(map(leaf, args))
+
+
+def wide_sample(sample: Sample) -> Sample:
+    attrs = {k: v for k, v in sample.attrs.items() if k != "out_dtype"}
+    if dtypes.is_float(str(sample.attrs.get("dtype", ""))):
+        attrs["dtype"] = "float64"
+    return Sample(in_float64(sample.args), attrs)
+
+
+def leaves(args: Any) -> list[Any]:
+    return [x for a in args for x in (leaves(a) if isinstance(a, tuple) else [a])]
+
+
+def nested(args: Any, flat: Any) -> tuple[Any, ...]:
+    flat = iter(flat)
+
+    def walk(args: Any) -> tuple[Any, ...]:
+        return tuple(walk(a) if isinstance(a, tuple) else next(flat) for a in args)
+
+    return walk(args)
+
+
+def is_float(array: Any) -> bool:
+    return array.dtype.kind == "f"
+
+
+class Case:
+    """A use of an operator, and the gradients of the sum of its results times some factors."""
+
+    def __init__(self, op: OpDef, sample: Sample) -> None:
+        self.op = op
+        made = op.make_attrs(sample.attrs)
+        self.attrs = dict(made.items()) if made else {}
+        values = sample.values(1)
+        self.structure, self.values = values, leaves(values)
+        self.results = self.reference(self.values)
+        draw = np.random.default_rng(2)
+        self.factors = [draw.uniform(0.5, 1.5, np.shape(one)) for one in self.results]
+        params = [
+            ir.Var(f"p{i}", TensorType(v.shape, dtypes.canonical(v.dtype)))
+            for i, v in enumerate(self.values)
+        ]
+
+        def expression(args: Any, flat: Any) -> list[ir.Expr]:
+            return [ir.Tuple(tuple(a)) if isinstance(a, tuple) else a for a in nested(args, flat)]
+
+        result: ir.Expr = ir.Call(op, tuple(expression(values, params)), made)
+        typed = infer_expr(ir.Function(tuple(params), result))
+        count = isinstance(typed.body.checked_type, TupleType)
+        outputs = (
+            [ir.TupleGetItem(result, i) for i in range(len(self.results))] if count else [result]
+        )
+        terms = [
+            ir.Call(get("multiply"), (one, ir.const(factor, "float64")))
+            for one, factor, value in zip(outputs, self.factors, self.results, strict=True)
+            if is_float(value)
+        ]
+        self.floats = [i for i, v in enumerate(self.values) if is_float(v)]
+        finite = all(np.isfinite(one).all() for one in self.results if is_float(one))
+        self.has_gradients = bool(terms and self.floats and finite)
+        if self.has_gradients:
+            typed = infer_expr(ir.Function(tuple(params), ir.Tuple(tuple(terms))))
+            self.function = infer_expr(first_order(typed, self.floats))
+
+    def reference(self, flat: Any) -> list[Any]:
+        found = self.op.reference(*nested(self.structure, flat), **self.attrs)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def gradients(self) -> list[np.ndarray]:
+        found: Any = call(evaluate(self.function), self.values)
+        return [np.asarray(one) for one in found[1]]
+
+    def total(self, flat: Any) -> float:
+        found = self.reference(flat)
+        return sum(
+            float((one * factor).sum())
+            for one, factor in zip(found, self.factors, strict=True)
+            if is_float(one)
+        )
+
+    def slope(self, index: int, direction: np.ndarray) -> float:
+        """The central difference along a direction, extrapolated."""
+
+        def difference(step: float) -> float:
+            ends = []
+            for sign in (1, -1):
+                flat = list(self.values)
+                flat[index] = flat[index] + sign * step * direction
+                ends.append(self.total(flat))
+            return (ends[0] - ends[1]) / (2 * step)
+
+        return (4 * difference(2e-5) - difference(4e-5)) / 3
+
+
+def cases(name: str) -> list[tuple[int, Case]]:
+    op = get(name)
+    found = []
+    for number, sample in enumerate(op.samples):
+        if not any(dtypes.is_float(dtypes.canonical(x.dtype)) for x in leaves(sample.args)):
+            continue
+        with naming(f"sample {number}"):
+            try:
+                case = Case(op, wide_sample(sample))
+            except RelayError as error:
+                if "float" not in str(error):
+                    raise
+                continue
+            if case.has_gradients:
+                found.append((number, case))
+    return found
+
+
+@pytest.mark.parametrize("name", WITH_RULES)
+def test_a_rule_agrees_with_central_differences(name: str) -> None:
+    draw = np.random.default_rng(3)
+    bound = 1e-5 if get(name).approximates else 2e-7
+    for number, case in cases(name):
+        with naming(f"sample {number}"):
+            for index, gradient in zip(case.floats, case.gradients(), strict=True):
+                value = case.values[index]
+                assert gradient.shape == value.shape
+                assert gradient.dtype == value.dtype
+                for _ in range(2):
+                    direction = draw.uniform(-1, 1, value.shape)
+                    wanted = case.slope(index, direction)
+                    found = float((gradient * direction).sum())
+                    assert abs(found - wanted) <= bound * max(1, abs(wanted)), (index, found, wanted)
