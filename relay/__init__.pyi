@@ -41,6 +41,7 @@ from relay.errors import DiagnosticError as DiagnosticError
 from relay.errors import EvaluationError as EvaluationError
 from relay.errors import ExportError as ExportError
 from relay.errors import FrontendError as FrontendError
+from relay.errors import GradientError as GradientError
 from relay.errors import IllFormed as IllFormed
 from relay.errors import KindError as KindError
 from relay.errors import OperatorError as OperatorError
@@ -268,6 +269,7 @@ from relay.op import squeeze as squeeze
 from relay.op import stack as stack
 from relay.op import std as std
 from relay.op import stft as stft
+from relay.op import stop_gradient as stop_gradient
 from relay.op import strided_set as strided_set
 from relay.op import strided_slice as strided_slice
 from relay.op import subtract as subtract

@@ -123,6 +123,7 @@ from relay.op.tensor.unary import (
     sin,
     sinh,
     sqrt,
+    stop_gradient,
     tan,
     tanh,
     trunc,

@@ -151,7 +151,9 @@ INTEGER_ARITHMETIC: Final = "it computes with quantized integers; differentiate 
 DYNAMIC_EXTENTS: Final = (
     "the extents of its result are known at run time only; use the operator with fixed extents"
 )
-LOWERED: Final = "it is part of lowered programs; differentiate before lowering"
+SELECTS: Final = "it selects boxes by their scores, and its results are tables of what it selects"
+UNWRITTEN: Final = "the rule is not written yet"
+LOWERED: Final = "it is part of lowered and optimized programs; differentiate before that"
 
 
 def relaid(value: Expr, before: str, after: str) -> Expr:

@@ -22,6 +22,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Tuple, TupleGetItem, const
 from relay.nd import Device, NDArray, Storage
 from relay.op.annotation import device_name, require_cpu
+from relay.op.gradient_rules import LOWERED
 from relay.op.opdef import DType, define
 from relay.op.site import INTEGER, Site
 from relay.tree import Steps
@@ -97,6 +98,7 @@ ALLOC_STORAGE = define(
     helper=alloc_storage,
     stateful=True,
     on_values=True,
+    gradient=LOWERED,
 )
 
 # --- tensors -----------------------------------------------------------------------------------
@@ -189,6 +191,7 @@ ALLOC_TENSOR = define(
     runtime_shape=lambda storage, offset, shape, **_: tuple(shape),
     helper=alloc_tensor,
     on_values=True,
+    gradient=LOWERED,
 )
 
 
@@ -211,6 +214,7 @@ kill = define(
     reference=_kill,
     stateful=True,
     on_values=True,
+    gradient=LOWERED,
 )
 
 # --- flattening of tuples ----------------------------------------------------------------------

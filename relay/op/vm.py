@@ -16,6 +16,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import UNIT, FuncType, IncompleteType, Occurs, TensorType, TupleType, Type
 from relay.nd import NDArray, StoredTensor
+from relay.op.gradient_rules import LOWERED
 from relay.op.memory import flatten_tuple_type
 from relay.op.opdef import DType, define, sample
 from relay.op.relations import size
@@ -51,6 +52,7 @@ SHAPE_OF = define(
     reference=lambda tensor, dtype: np.array(tensor.shape, dtypes.to_numpy(dtype or "int64")),
     helper=shape_of,
     samples=[sample((2, 3)), sample((4, 0), attrs={"dtype": "int32"}), sample((), dtype="bool")],
+    gradient=LOWERED,
 )
 
 
@@ -115,6 +117,7 @@ RESHAPE_TENSOR = define(
         sample((), np.zeros(0, "int64"), newshape=()),
         sample((0, 3), np.array([5, 0]), newshape=(-1, -1)),
     ],
+    gradient=LOWERED,
 )
 
 # --- calls -------------------------------------------------------------------------------------
@@ -161,6 +164,7 @@ call_lowered = define(
     relation=_call_lowered_type,
     reference=_call_lowered,
     on_values=True,
+    gradient=LOWERED,
 )
 
 
@@ -216,6 +220,7 @@ INVOKE_TVM_OP = define(
     helper=invoke_tvm_op,
     stateful=True,
     on_values=True,
+    gradient=LOWERED,
 )
 
 __all__ = ["call_lowered", "invoke_tvm_op", "reshape_tensor", "shape_of"]

@@ -7,10 +7,14 @@ agree with `torch.autograd`; all of them agree with central differences of the r
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from relay import dtypes
 from relay.check.infer import infer_expr
@@ -22,8 +26,12 @@ from relay.op.opdef import OpDef, Sample, Tensor, get, records
 from relay.transform.gradients.first_order_gradient import first_order
 from tests.support.looping import naming
 
+# a rule that is no derivative
+BY_DESIGN = {"stop_gradient"}
 WITH_RULES = [
-    op.name for op in records() if op.gradient is not None and not isinstance(op.gradient, str)
+    op.name
+    for op in records()
+    if not isinstance(op.gradient, str | None) and op.name not in BY_DESIGN
 ]
 
 
@@ -166,4 +174,68 @@ def test_a_rule_agrees_with_central_differences(name: str) -> None:
                     direction = draw.uniform(-1, 1, value.shape)
                     wanted = case.slope(index, direction)
                     found = float((gradient * direction).sum())
-                    assert abs(found - wanted) <= bound * max(1, abs(wanted)), (index, found, wanted)
+                    assert abs(found - wanted) <= bound * max(1, abs(wanted)), (
+                        index,
+                        found,
+                        wanted,
+                    )
+
+
+# --- PyTorch ------------------------------------------------------------------------------------
+
+
+class Leaf(np.ndarray):
+    """An array whose oracle is asked for gradients: `wide` gives its tensor."""
+
+    tensor: torch.Tensor
+
+
+def leaf(array: np.ndarray) -> Leaf:
+    made = array.view(Leaf)
+    made.tensor = torch.from_numpy(array.copy()).requires_grad_()
+    return made
+
+
+def wide(array: Any) -> torch.Tensor:
+    if isinstance(array, Leaf):
+        return array.tensor
+    is_number = array.dtype.kind in "f"
+    return torch.from_numpy(np.array(array, np.float64) if is_number else np.array(array))
+
+
+def torch_oracles() -> dict[str, Callable[..., Any]]:
+    """The oracles that compute with PyTorch, with leaves as its tensors."""
+    found: dict[str, Callable[..., Any]] = {}
+    for path in sorted((Path(__file__).parent / "oracles").glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"gradient_oracles_{path.stem}", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        if hasattr(module, "wide"):
+            module.wide = wide
+        found.update(module.ORACLES)
+    return found
+
+
+def of_torch(oracle: Callable[..., Any], case: Case) -> list[np.ndarray] | None:
+    """The gradients by PyTorch; None if the oracle does not compute with it."""
+    given = [leaf(v) if i in case.floats else v for i, v in enumerate(case.values)]
+    try:
+        results = oracle(*nested(case.structure, given), **case.attrs)
+        results = results if isinstance(results, tuple | list) else [results]
+        total = sum(
+            (one * torch.from_numpy(factor)).sum()
+            for one, factor, value in zip(results, case.factors, case.results, strict=True)
+            if is_float(value)
+        )
+        if not isinstance(total, torch.Tensor) or not total.requires_grad:
+            return None
+        total.backward()
+    except (TypeError, RuntimeError, AttributeError, ValueError):
+        return None
+    zeros = (np.zeros_like(case.values[i]) for i in case.floats)
+    tensors = (given[i].tensor.grad for i in case.floats)
+    return [z if t is None else t.numpy() for z, t in zip(zeros, tensors, strict=True)]
+
+
+def test_every_record_has_a_rule_or_says_why_not() -> None:
+    assert [op.name for op in records() if op.gradient is None] == []

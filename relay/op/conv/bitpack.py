@@ -18,6 +18,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building import scalars
 from relay.op.building.helper import helper
 from relay.op.building.numerics import widened
+from relay.op.gradient_rules import NO_FLOATS
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import INTEGER, Elements, Site
 
@@ -138,6 +139,7 @@ BITPACK = define(
         sample((64, 2), bits=2, pack_axis=-2, bit_axis=0, pack_type="uint64", dtype="int64"),
         sample((2, 16), bits=4, pack_type="uint16", name="Packed", dtype="uint8", high=16),
     ],
+    gradient=NO_FLOATS,
 )
 bitpack = helper(
     BITPACK, "Pack the lowest bits of elements into words.", bit_axis=2, pack_type="uint32"

@@ -25,6 +25,7 @@ from relay.op.building.numerics import widened
 from relay.op.conv import bitpack
 from relay.op.conv.conv import Conv2DAttrs, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
+from relay.op.gradient_rules import NO_FLOATS
 from relay.op.linalg.matmul import dense_compute, multiplied
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import INTEGER, Site
@@ -223,6 +224,7 @@ BITSERIAL_CONV2D = define(
             out_dtype="int32",
         ),
     ],
+    gradient=NO_FLOATS,
 )
 bitserial_conv2d = helper(
     BITSERIAL_CONV2D,
@@ -335,6 +337,7 @@ BITSERIAL_DENSE = define(
         ),
         sample((1, 64), Tensor((3, 1, 2), "uint32", high=2**32), dtype="int16", low=0),
     ],
+    gradient=NO_FLOATS,
 )
 bitserial_dense = helper(
     BITSERIAL_DENSE, "A bit-serial dense layer.", pack_dtype="uint32", out_dtype="int16"

@@ -27,6 +27,7 @@ from relay.op.building.window import window_counts
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import convolution
 from relay.op.facts import Precision
+from relay.op.gradient_rules import LOWERED
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import size
 from relay.op.site import NUMERIC, Site
@@ -102,6 +103,7 @@ contrib_conv2d_gemm_weight_transform = define(
         sample((1, 1, 4, 6), tile_N=3, tile_K=2, dtype="int8"),
         sample((2, 2, 1, 3), tile_N=4, tile_K=16, dtype="bfloat16"),
     ],
+    gradient=LOWERED,
 )
 
 
@@ -197,4 +199,5 @@ contrib_conv2d_gemm_without_weight_transform = define(
         ),
         sample((1, 4, 3, 3), (2, 2, 2, 5), channels=4, kernel_size=2, groups=2, out_layout="NHWC"),
     ],
+    gradient=LOWERED,
 )

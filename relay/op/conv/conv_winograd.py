@@ -24,6 +24,7 @@ from relay.op.building.tables import applied
 from relay.op.building.window import window_counts
 from relay.op.conv import conv, winograd
 from relay.op.conv.conv_compute import convolution
+from relay.op.gradient_rules import LOWERED
 from relay.op.opdef import FusionKind, OpDef, Sample, Tensor, define, sample
 from relay.op.site import FLOATING, Site
 
@@ -150,6 +151,7 @@ def _define(
         reference=with_attrs(attrs, _winograd),
         compute=with_attrs(attrs, _winograd_compute),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        gradient=LOWERED,
         samples=samples,
     )
     doc = f"A convolution of {data} with a weight transformed for Winograd's algorithm."

@@ -18,6 +18,7 @@ from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.building.views import LayoutIndex, extent_in, fill, padded, view
 from relay.op.building.window import Pair, long_padding, pad_pairs, require_padding
+from relay.op.gradient_rules import UNWRITTEN
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site, better_known
 
@@ -170,4 +171,5 @@ correlation = define(
             dtype="float16",
         ),
     ],
+    gradient=UNWRITTEN,
 )

@@ -23,6 +23,7 @@ from relay.op.building.window import window_counts
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import Taps, contract, plain_kernel
 from relay.op.facts import Precision
+from relay.op.gradient_rules import UNWRITTEN
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import size
@@ -211,6 +212,7 @@ def _define(name: str, doc: str, arguments: int, *samples: Sample) -> OpDef:
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         layout=LayoutAttributes(_LAYOUTS[:arguments], "out_layout"),
         precision=Precision.ALWAYS,
+        gradient=UNWRITTEN,
         samples=samples,
     )
 

@@ -28,6 +28,7 @@ from relay.op.building.contraction import converted
 from relay.op.building.numerics import computing_dtype, widened
 from relay.op.building.scalars import wide
 from relay.op.building.tables import applied
+from relay.op.gradient_rules import LOWERED
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
 from relay.op.site import FLOATING, Relation, Site
 
@@ -178,6 +179,7 @@ def _define(axes: int, doc: str, *samples: Sample) -> OpDef:
         reference=transform_weight,
         compute=transform_compute,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+        gradient=LOWERED,
         samples=samples,
     )
 
@@ -267,4 +269,5 @@ contrib_conv2d_winograd_nnpack_weight_transform = define(
         sample((1, 2, 3, 3), convolution_algorithm=6, out_dtype="float16"),
         sample((1, 1, 3, 3), convolution_algorithm=0, dtype="float64"),
     ],
+    gradient=LOWERED,
 )

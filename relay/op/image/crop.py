@@ -17,6 +17,7 @@ from relay.op.building.interpolation import Method, as_dtype, outside, read, reg
 from relay.op.building.interpolation_compute import Grid, Places, Region, inside, real, resampled
 from relay.op.building.numerics import convert
 from relay.op.building.views import LayoutIndex, along, view
+from relay.op.gradient_rules import UNWRITTEN
 from relay.op.image.resize import require_elements
 from relay.op.opdef import DType, FusionKind, Selection, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
@@ -162,6 +163,7 @@ CROP_AND_RESIZE = define(
             high=200,
         ),
     ],
+    gradient=UNWRITTEN,
 )
 crop_and_resize = helper(
     CROP_AND_RESIZE, "Crop boxes of images and resize them.", extrapolation_value=0, layout=REQUIRED

@@ -15,6 +15,7 @@ from relay.op.building.helper import helper
 from relay.op.building.numerics import computing_dtype, convert, limits
 from relay.op.building.scalars import wide
 from relay.op.building.views import LayoutIndex, fill, view
+from relay.op.gradient_rules import UNWRITTEN
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import NUMERIC, Site, better_known
 
@@ -129,6 +130,7 @@ DILATION2D = define(
         sample((1, 1, 4, 4), (1, 2, 2), low=-128, high=127, dtype="int8", out_dtype="int32"),
         sample((1, 1, 3, 3), (1, 2, 2), padding=2, low=-9, high=-5, dtype="float64"),
     ],
+    gradient=UNWRITTEN,
 )
 dilation2d = helper(
     DILATION2D, "The maximum of each window plus the weight.", padding=(0, 0), out_dtype=""

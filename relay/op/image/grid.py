@@ -12,6 +12,7 @@ import numpy as np
 
 from relay import te
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layouts
@@ -21,6 +22,7 @@ from relay.op.building.interpolation_compute import cubic_weights as cubic_weigh
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.building.views import LayoutIndex, fill, view
+from relay.op.gradient_rules import UNWRITTEN, ArgumentGradient, Backward, build
 from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -80,6 +82,14 @@ def _affine_grid_compute(data: te.Tensor, out: te.Spec, target_shape: Sequence[i
     return te.compute(out.shape, element, "grid")
 
 
+def _affine_grid_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The sums of the gradient times (x, y, 1)."""
+    height, width = site.attrs.target_shape
+    y, x = np.meshgrid(_from_end_to_end(height), _from_end_to_end(width), indexing="ij")
+    places = const(np.stack((x, y, np.ones_like(x))), site.type.dtype)
+    return [build("einsum", [site.gradient, places], equation="nihw,jhw->nij")]
+
+
 affine_grid = define(
     "image.affine_grid",
     doc="For each element of an image its source position under an affine map: matrix times (x, y, "
@@ -95,6 +105,7 @@ affine_grid = define(
         sample((1, 2, 3), target_shape=(5, 2), dtype="float64"),
         sample((3, 2, 3), target_shape=(1, 2), dtype="float16"),
     ],
+    gradient=_affine_grid_gradient,
 )
 
 # --- grid_sample -------------------------------------------------------------------------------
@@ -309,4 +320,5 @@ grid_sample = define(
         sample((1, 3, 4, 2, 2), Tensor((1, 3, 2, 1, 3)), layout="NDHWC", align_corners=False),
         sample((1, 2, 1, 1), Tensor((1, 2, 2, 2)), padding_mode="reflection"),
     ],
+    gradient=UNWRITTEN,
 )

@@ -21,7 +21,7 @@ from relay.op.building.layouts import blocked_shape, require_layout, unblocked, 
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.views import Digits, along, running, view
 from relay.op.facts import Precision, Trait
-from relay.op.gradient_rules import Backward
+from relay.op.gradient_rules import Backward, Composed, build
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
 from relay.op.tensor.collapse import collapse_sum_like
@@ -190,6 +190,14 @@ def _dense_pack_type(site: Site) -> Type | None:
     return TensorType((*data.shape[:-1], units), product_dtype(site, data, site.tensor(1)))
 
 
+def _unpacked_dense(site: Backward) -> Expr:
+    """`dense` with the weight unblocked."""
+    data, weight = site.args
+    known = {"src_layout": site.attrs.weight_layout, "dst_layout": "NC"}
+    plain = weight if known["src_layout"] == "NC" else build("layout_transform", weight, **known)
+    return dense(data, plain, out_dtype=site.attrs.out_dtype)
+
+
 contrib_dense_pack = define(
     "nn.contrib_dense_pack",
     doc="`nn.dense` with a blocked weight.",
@@ -214,6 +222,7 @@ contrib_dense_pack = define(
             out_dtype="int32",
         ),
     ],
+    gradient=Composed(_unpacked_dense),
 )
 
 # --- matmul ------------------------------------------------------------------------------------

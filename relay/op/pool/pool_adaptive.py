@@ -18,6 +18,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import divide, in_64_bits, limits, rounded_once
 from relay.op.building.window import SpatialAttrs, WindowAttrs, require_sizes
+from relay.op.facts import Facts
 from relay.op.gradient_rules import Rule
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.pool import pool_compute, pool_rules
@@ -188,6 +189,7 @@ def _define(
     is_max = "max" in name
     reference = adaptive_max_pool if is_max else adaptive_avg_pool
     compute = pool_compute.adaptive_max_pool if is_max else pool_compute.adaptive_avg_pool
+    facts: Facts = {**(MAX_FACTS if is_max else AVG_FACTS), "gradient": _RULES[name]}
     return define(
         f"nn.{name}{attributes.axes}d",
         doc=doc,
@@ -198,8 +200,7 @@ def _define(
         compute=with_attrs(attributes, compute),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         samples=samples,
-        gradient=_RULES[name],
-        **(MAX_FACTS if is_max else AVG_FACTS),
+        **facts,
     )
 
 

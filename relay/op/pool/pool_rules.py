@@ -83,7 +83,8 @@ def _adaptive_max(site: Backward) -> Expr:
     spatial = spatial_axes(known.layout)
     whole = fixed(site, extents(site.tensor_type(data).shape, known.layout, spatial))
     sizes = known.output_size or whole
-    made, axes = data, []
+    made: Expr = data
+    axes: list[int] = []
     order = sorted(range(len(spatial)), key=lambda number: -layout.places(spatial[number])[0])
     for number in order:
         (axis,) = layout.places(spatial[number])

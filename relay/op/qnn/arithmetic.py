@@ -18,6 +18,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import Type
 from relay.op.attributes import with_attrs
 from relay.op.building.elements import Indices, stretched_index
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
 from relay.op.qnn import parameters as qnn
 from relay.op.qnn import words
@@ -201,6 +202,7 @@ def _define(
     fine, coarse, same = qnn.affine(0.03, -5), qnn.affine(0.5, 7), qnn.affine(0.02, 5)
     return define(
         name,
+        gradient=INTEGER_ARITHMETIC,
         doc=doc,
         arguments=[
             ("lhs", "quantized integers"),
@@ -335,6 +337,7 @@ def _concatenate_compute(
 
 concatenate = define(
     "qnn.concatenate",
+    gradient=INTEGER_ARITHMETIC,
     doc="Concatenation along an axis, with each tensor rounded to the output scale.",
     arguments=[
         ("data", "quantized tensors"),

@@ -21,6 +21,7 @@ from relay.op.building.views import place_in, view
 from relay.op.conv import conv as dense_conv
 from relay.op.conv import conv_transpose
 from relay.op.conv.conv_compute import convolution, transposed_convolution
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.qnn import products
 from relay.op.qnn.parameters import int8, is_scalar, parameter_at, spread, uint8
@@ -107,6 +108,7 @@ def _conv2d_compute(
 
 CONV2D = define(
     "qnn.conv2d",
+    gradient=INTEGER_ARITHMETIC,
     doc="The convolution of data and weight, each minus its zero point. Padding is the zero point. "
     "The scale of the result is input_scale * kernel_scale.",
     arguments=[
@@ -237,6 +239,7 @@ def _conv2d_transpose_compute(
 
 CONV2D_TRANSPOSE = define(
     "qnn.conv2d_transpose",
+    gradient=INTEGER_ARITHMETIC,
     doc="The transposed convolution of data and weight, each minus its zero point. The scale of "
     "the result is input_scale * kernel_scale.",
     arguments=[

@@ -14,6 +14,7 @@ from relay.op.building import layout_rules
 from relay.op.building.helper import helper
 from relay.op.building.numerics import convert, widened
 from relay.op.building.scalars import widened as widened_element
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.qnn import words
 from relay.op.qnn.fixed_point import Rounding, centered, nearest, saturated, scaled
@@ -87,6 +88,7 @@ _SPECIAL: Final = np.array([np.nan, np.inf, -np.inf, 1.25, 1.75, -0.75], "float3
 
 QUANTIZE = define(
     "qnn.quantize",
+    gradient=INTEGER_ARITHMETIC,
     doc="round(data / output_scale) + output_zero_point, saturating; ties round to even, NaN "
     "becomes 0.",
     arguments=[
@@ -132,6 +134,7 @@ def _dequantize_compute(
 
 DEQUANTIZE = define(
     "qnn.dequantize",
+    gradient=INTEGER_ARITHMETIC,
     doc="input_scale * (data - input_zero_point), computed in float32.",
     arguments=[
         ("data", "quantized integers"),
@@ -292,6 +295,7 @@ _LARGE: Final = Tensor((9,), "int32", -(2**31), 2**31)
 
 REQUANTIZE = define(
     "qnn.requantize",
+    gradient=INTEGER_ARITHMETIC,
     doc="round((data - input_zero_point) * input_scale / output_scale) + output_zero_point, "
     "saturating.",
     arguments=[("data", "quantized integers"), *PARAMETERS],

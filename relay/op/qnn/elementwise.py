@@ -17,6 +17,7 @@ from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
 from relay.op.building.scalars import Function
 from relay.op.facts import Facts
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.nn.activation import SoftmaxAttrs, exact_softmax
 from relay.op.nn.activation import softmax as real_softmax
 from relay.op.opdef import Compute, FusionKind, OpDef, Sample, Tensor, define, sample
@@ -100,7 +101,9 @@ def _define(
 ) -> OpDef:
     values = function.reference if isinstance(function, OpDef) else function
     assert values is not None
-    facts: Facts = {"quantizes": function.name} if isinstance(function, OpDef) else {}
+    facts: Facts = {"gradient": INTEGER_ARITHMETIC}
+    if isinstance(function, OpDef):
+        facts["quantizes"] = function.name
     return define(
         f"qnn.{name}",
         doc=doc,
@@ -220,6 +223,7 @@ def leaky_relu(
 
 LEAKY_RELU = define(
     "qnn.leaky_relu",
+    gradient=INTEGER_ARITHMETIC,
     doc="The input, with negative values multiplied by alpha. The quotient of the scales, and its "
     "product with alpha, are multiplied in fixed point, with ties rounded up, unless "
     "`compute_dtype` is float32.",
@@ -260,6 +264,7 @@ assert real_softmax.reference is not None
 
 softmax = define(
     "qnn.softmax",
+    gradient=INTEGER_ARITHMETIC,
     doc="exp(x) divided by its sum along an axis.",
     arguments=_ARGUMENTS,
     attrs=SoftmaxAttrs,

@@ -13,6 +13,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building.helper import helper
 from relay.op.building.layouts import read_layout, unblocked
 from relay.op.building.views import place_in
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.linalg import matmul
 from relay.op.opdef import DType, FusionKind, OpDef, Tensor, define, sample
 from relay.op.qnn import products
@@ -78,6 +79,7 @@ _DENSE_DOC = (
 
 DENSE = define(
     "qnn.dense",
+    gradient=INTEGER_ARITHMETIC,
     doc=_DENSE_DOC,
     arguments=[
         ("data", "integers, (…, k)"),
@@ -119,6 +121,7 @@ def _dense_pack(
 
 DENSE_PACK = define(
     "qnn.contrib_dense_pack",
+    gradient=INTEGER_ARITHMETIC,
     doc=_DENSE_DOC + " The weight may be blocked.",
     arguments=[
         ("data", "integers, (…, k)"),
@@ -195,6 +198,7 @@ def _batch_matmul_compute(
 
 BATCH_MATMUL = define(
     "qnn.batch_matmul",
+    gradient=INTEGER_ARITHMETIC,
     doc="The products of two batches of matrices minus their zero points; a batch of one is "
     "broadcast. The scale of the result is x_scale * y_scale.",
     arguments=[

@@ -15,6 +15,7 @@ from relay.op.building.layout_rules import POOL
 from relay.op.building.layouts import read_layout
 from relay.op.building.numerics import convert
 from relay.op.building.views import LayoutIndex, along, extent_in, fill, indices_in, view
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.pool import pool, pool_compute
 from relay.op.qnn import parameters as qnn
@@ -100,6 +101,7 @@ def _avg_pool2d_compute(
 
 AVG_POOL2D = define(
     "qnn.avg_pool2d",
+    gradient=INTEGER_ARITHMETIC,
     doc="The mean of each window, over its elements in data, or including the padding of zero "
     "points. The sum is multiplied once, in fixed point with ties rounded up, by input_scale / "
     "(output_scale * count), unless `compute_dtype` is float32.",

@@ -15,6 +15,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, const
 from relay.ir.types import Type
 from relay.op.building.numerics import limits
+from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.opdef import FusionKind, OpDef, define, sample
 from relay.op.qnn import parameters as qnn
 from relay.op.site import Site
@@ -133,6 +134,7 @@ def _define(name: str, doc: str, data: str, reference: Any, compute: Any, build:
     side = "out" if name == "quantize" else "in"
     return define(
         f"qnn.simulated_{name}",
+        gradient=INTEGER_ARITHMETIC,
         doc=f"`qnn.{name}` {doc}. The simulated element type is a code: 1 int8, 2 uint8, 3 int32; "
         "any other returns data.",
         arguments=[

@@ -9,17 +9,19 @@ The same generator gives the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import pi, prod
 from typing import Any
 
 import numpy as np
 
-from relay import dtypes, te
+from relay import dtypes, te, tree
 from relay.errors import RelayError
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Constant, Expr, TupleWrapper, const
+from relay.ir.expr import Constant, Expr, TupleGetItem, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
+from relay.op import gradient_rules
+from relay.op.gradient_rules import DISCRETE, NO_FLOATS, ArgumentGradient, Backward
 from relay.op.loop_nest import spread
 from relay.op.opdef import DType, OpDef, Tensor, define, get, sample
 from relay.op.random import threefry
@@ -89,6 +91,7 @@ THREEFRY_GENERATE = define(
         sample(Tensor((10,), "uint64", 0, 2**63), out_shape=(0, 4)),
         sample(np.array([1, 2, 3, 4, 2**64 - 1, 5, 0, 0, 0, 0], "uint64"), out_shape=(11,)),
     ],
+    gradient=NO_FLOATS,
 )
 
 
@@ -116,6 +119,7 @@ THREEFRY_SPLIT = define(
         sample(threefry.make_key(0)),
         sample(np.array([1, 2, 3, 4, 5, 6, 0, 0, 0, 0], "uint64")),
     ],
+    gradient=NO_FLOATS,
 )
 
 # --- distributions -----------------------------------------------------------------------------
@@ -234,6 +238,30 @@ def _drawn(static: OpDef, key: Expr, shape: Sequence[int] | Expr, *rest: Any) ->
     return TupleWrapper(call, 2)
 
 
+def _drawn_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The numbers are low + u * (high - low), or mean + u * scale, with the same random u."""
+    key, first, _, *rest = site.args
+    record: Any = site.call.op
+    gradient = site.gradients[1]
+    assert gradient is not None, "a generator has no gradient"
+    ty = site.field_types(site.call)[1]
+    # from 0 to 1, or around 0 with deviation 1
+    plain = tree.replace(site.call, args=(key, *map(_like(site, first), (0.0, 1.0)), *rest))
+    by_second = gradient_rules.build("sum", gradient * TupleGetItem(plain, 1))
+    whole = gradient_rules.build("sum", gradient)
+    by_first = whole if record.name.endswith("normal") else whole - by_second
+    if ty.dtype != site.tensor_type(first).dtype:
+        by_first, by_second = (
+            one.astype(site.tensor_type(first).dtype) for one in (by_first, by_second)
+        )
+    return [None, by_first, by_second]
+
+
+def _like(site: Backward, value: Expr) -> Callable[[float], Expr]:
+    dtype = site.tensor_type(value).dtype
+    return lambda number: const(number, dtype)
+
+
 def _define(
     name: str, doc: str, parameters: dict[str, str], reference: Any, compute: Any, build: Any
 ) -> OpDef:
@@ -246,6 +274,7 @@ def _define(
         reference=reference,
         compute=compute,
         repeatable=False,
+        gradient=_drawn_gradient,
         helper=build,
         samples=[
             sample(threefry.make_key(1), (), (), out_shape=(2, 3)),
@@ -382,4 +411,5 @@ MULTINOMIAL = define(
         sample(threefry.make_key(6), Tensor((2, 4), "float16", low=0)),
         sample(threefry.make_key(7), Tensor((0, 4), low=0), num_samples=2),
     ],
+    gradient=DISCRETE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr, TupleWrapper
+from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.numerics import sliding_windows
+from relay.op.gradient_rules import UNWRITTEN, ArgumentGradient, Backward, build
 from relay.op.loop_nest import lines, spread
 from relay.op.opdef import define, sample
 from relay.op.signal.fourier_loops import Complex, prepare, prepare_real
@@ -89,6 +91,35 @@ def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
     return TupleWrapper(DFT(re_data, im_data, inverse=inverse), 2)
 
 
+def _dft_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The transform of the gradient in the other direction, without its division."""
+    dtype = site.tensor_type(site.args[0]).dtype
+    count = build("shape_of", site.args[0], dtype="int64")
+    length = build("take", count, const(-1), axis=0, mode="wrap").astype(dtype)
+    inverse = site.attrs.inverse
+    turned = build("dft", *site.all_gradients(), inverse=not inverse)
+    parts = [turned[0], turned[1]]
+    return [part / length if inverse else part * length for part in parts]
+
+
+def _rfft_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The real part of that of `dft`, with zeros for the frequencies that are left out."""
+    (data,) = site.args
+    dtype = site.tensor_type(data).dtype
+    zeros = build("zeros_like", data)
+    wide = []
+    for gradient in site.all_gradients():
+        rank = len(site.tensor_type(data).shape)
+        nowhere = const(np.zeros(rank), "int64")
+        end = build("shape_of", gradient, dtype="int64")
+        ones = build("ones_like", nowhere)
+        wide.append(build("strided_set", zeros, gradient, nowhere, end, ones))
+    turned = build("dft", *wide, inverse=True)
+    length = build("shape_of", data, dtype="int64")
+    length = build("take", length, const(-1), axis=0, mode="wrap").astype(dtype)
+    return [turned[0] * length]
+
+
 DFT = define(
     "dft",
     doc="The discrete Fourier transform along the last axis: real and imaginary parts of the sums "
@@ -105,6 +136,7 @@ DFT = define(
         sample((6,), (6,), inverse=True, dtype="float16"),
         sample((2, 0), (2, 0)),
     ],
+    gradient=_dft_gradient,
 )
 
 # --- real transforms ---------------------------------------------------------------------------
@@ -168,6 +200,7 @@ RFFT = define(
         sample((2, 2, 6), dtype="float16"),
         sample((1,)),
     ],
+    gradient=_rfft_gradient,
 )
 
 # --- short-time ----------------------------------------------------------------------------------
@@ -321,4 +354,5 @@ STFT = define(
         sample((2, 9), (5,), n_fft=5, hop_length=3, onesided=False, dtype="float64"),
         sample((1, 8), (2,), n_fft=8, win_length=2, dtype="float16"),
     ],
+    gradient=UNWRITTEN,
 )

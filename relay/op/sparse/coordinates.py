@@ -16,6 +16,7 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.numerics import convert
+from relay.op.gradient_rules import NO_FLOATS, UNWRITTEN
 from relay.op.known import is_known
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
@@ -152,6 +153,7 @@ SPARSE_TO_DENSE = define(
         sample(Tensor((), "int32", 0, 3), (), (), dtype="float16", output_shape=(3,)),
         sample(Tensor((0, 3), "int32"), (0,), (), dtype="bool", output_shape=(2, 0, 2)),
     ],
+    gradient=UNWRITTEN,
 )
 
 # --- empty rows --------------------------------------------------------------------------------
@@ -322,6 +324,7 @@ SPARSE_FILL_EMPTY_ROWS = define(
         sample(np.zeros((0, 2), "int64"), (0,), np.array([3, 2], "int64"), (), dtype="float16"),
         sample(np.zeros((0, 1), "int64"), (0,), np.array([0], "int64"), (), dtype="int8"),
     ],
+    gradient=UNWRITTEN,
 )
 
 # --- another shape -----------------------------------------------------------------------------
@@ -428,4 +431,5 @@ SPARSE_RESHAPE = define(
         ),
         sample(np.zeros((0, 2), "int64"), np.array([2, 6], "int64"), np.array([-1, 2, 3], "int64")),
     ],
+    gradient=NO_FLOATS,
 )

@@ -17,6 +17,7 @@ from relay.op.building.layouts import blocked_shape, require_layout, unblocked_s
 from relay.op.building.numerics import rounded_once
 from relay.op.building.window import WindowAttrs, require_sizes
 from relay.op.conv.conv import Conv2DAttrs, convolve
+from relay.op.gradient_rules import UNWRITTEN
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
@@ -183,4 +184,5 @@ sparse_conv2d = define(
         ),
         sample((2, 2, 2, 3), (2, 2), np.array([1, 2]), np.array([0, 2]), dtype="float16"),
     ],
+    gradient=UNWRITTEN,
 )

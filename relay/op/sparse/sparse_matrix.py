@@ -25,6 +25,7 @@ from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import scalars
 from relay.op.building.numerics import rounded_once
+from relay.op.gradient_rules import LOWERED, UNWRITTEN
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import INTEGER, NUMERIC, Site
@@ -246,6 +247,7 @@ SPARSE_DENSE = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=sparse_dense,
     samples=_PRODUCT_SAMPLES,
+    gradient=UNWRITTEN,
 )
 
 sparse_dense_padded = define(
@@ -261,6 +263,7 @@ sparse_dense_padded = define(
     compute=_sparse_dense_loops,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     samples=_PRODUCT_SAMPLES,
+    gradient=LOWERED,
 )
 
 # --- sums and transposes -----------------------------------------------------------------------
@@ -324,6 +327,7 @@ SPARSE_ADD = define(
         sample((4, 6), (3, 2, 3), *_BSR, dtype="bfloat16"),
         sample((4, 5), (5,), *_CSR, dtype="int8", low=-128, high=128),
     ],
+    gradient=UNWRITTEN,
 )
 
 
@@ -397,4 +401,5 @@ SPARSE_TRANSPOSE = define(
         ),
         sample((0,), np.zeros(0, "int32"), np.array([0, 0], "int32")),
     ],
+    gradient=UNWRITTEN,
 )

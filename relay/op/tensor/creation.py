@@ -101,6 +101,7 @@ def ones(shape: int | Sequence[int] | Expr, dtype: str) -> Call:
 
 
 def _constant(name: str, doc: str, value: int, helper: Any, **facts: Unpack[Facts]) -> OpDef:
+    facts = {"gradient": SHAPES_ONLY, **facts}
     return define(
         name,
         doc=doc,
@@ -115,7 +116,6 @@ def _constant(name: str, doc: str, value: int, helper: Any, **facts: Unpack[Fact
             sample(shape=(), attrs={"dtype": "bool"}),
             sample(shape=(4, 0), attrs={"dtype": "bfloat16"}),
         ],
-        gradient=SHAPES_ONLY,
         **facts,
     )
 

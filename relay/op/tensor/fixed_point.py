@@ -17,6 +17,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import elementwise
 from relay.op.building.numerics import limits
+from relay.op.gradient_rules import NO_FLOATS
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import Elements, Site
 
@@ -92,6 +93,7 @@ fixed_point_multiply = define(
         sample(np.array([-3, -1, 1, 3], "int32"), multiplier=2**30, shift=0),
         sample((), dtype="int32", multiplier=-(2**31), shift=-40),
     ],
+    gradient=NO_FLOATS,
 )
 
 # --- one factor for each channel ---------------------------------------------------------------
@@ -204,4 +206,5 @@ fixed_point_multiply_per_axis = define(
             is_lshift_required=True,
         ),
     ],
+    gradient=NO_FLOATS,
 )

@@ -24,6 +24,7 @@ from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building.elements import Indices, size
 from relay.op.facts import Precision
+from relay.op.gradient_rules import NO_FLOATS
 from relay.op.loop_nest import spread
 from relay.op.opdef import Tensor, define, sample
 from relay.op.site import INTEGER, Site
@@ -165,4 +166,5 @@ check_indices = define(
         sample(Tensor((3,), "uint64", 0, 4), (4,), reader="take"),
         sample(Tensor((0,), "int64"), (0, 3)),
     ],
+    gradient=NO_FLOATS,
 )

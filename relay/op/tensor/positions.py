@@ -14,6 +14,7 @@ from relay.op.building import scalars
 from relay.op.building.elements import size
 from relay.op.building.numerics import floor_divide, floor_mod, in_64_bits, widened
 from relay.op.building.scalars import Function
+from relay.op.gradient_rules import DISCRETE
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.relations import same_type_of
@@ -58,6 +59,7 @@ argwhere = define(
         sample(np.array(True)),
         sample((0, 2), dtype="bfloat16"),
     ],
+    gradient=DISCRETE,
 )
 
 
@@ -121,6 +123,7 @@ unravel_index = define(
         sample(Tensor((2, 3), "uint8", 0, 99), np.array([4, 7], "int64")),
         sample(Tensor((3,), "int32", 0, 6), np.zeros((0,), "int32")),
     ],
+    gradient=DISCRETE,
 )
 
 
@@ -175,4 +178,5 @@ invert_permutation = define(
         sample(np.array([1, 0, 2], "uint8")),
         sample(np.zeros((0,), "int32")),
     ],
+    gradient=DISCRETE,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -11,10 +11,11 @@ import numpy as np
 from relay import dtypes, te
 from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import Expr, TupleWrapper
+from relay.ir.expr import Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.elements import place, size
 from relay.op.building.numerics import widened
+from relay.op.gradient_rules import DISCRETE, ArgumentGradient, Backward, build
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import Tensor, define, sample
 from relay.op.site import Site
@@ -97,6 +98,7 @@ searchsorted = define(
         sample(np.array([[1, 2, 3], [2, 4, 6]], "float16"), Tensor((2, 4), "float16", 0, 7)),
         sample(np.zeros((0,), "float32"), (2,)),
     ],
+    gradient=DISCRETE,
 )
 
 # --- unique ----------------------------------------------------------------------------------
@@ -269,6 +271,21 @@ def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> T
     return TupleWrapper(call, 5 if return_counts else 4)
 
 
+def _unique_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """The gradient of each distinct value goes to its first position."""
+    (data,) = site.args
+    _, first, _, count, *_ = site.fields(site.output)
+    gradient = site.gradients[0]
+    assert gradient is not None, "the other results are integers"
+    first = build("cast", first, dtype="int64")
+    size = build("reshape", build("cast", count, dtype="int64"), newshape=(1,))
+    row = build("cumsum", build("ones_like", first), axis=0, exclusive=True)
+    # what comes after them is padding, which has no position
+    where = build("where", build("less", row, size), first, const(2**62, "int64"))
+    places = build("expand_dims", where, axis=0)
+    return [build("scatter_nd", build("zeros_like", data), places, gradient, mode="add")]
+
+
 UNIQUE = define(
     "unique",
     doc="The distinct values of data, their first positions, the inverse, their number, and their "
@@ -291,4 +308,5 @@ UNIQUE = define(
         sample(np.array([[1.0, np.nan], [-0.0, 2.0], [1.0, np.nan], [0.0, 2.0]], "float32")),
         sample((3, 0), dtype="int32"),
     ],
+    gradient=_unique_gradient,
 )

@@ -363,6 +363,16 @@ copy = _unary(
     traits=Trait.MOVES,
     gradient=lambda site: [site.gradient],
 )
+stop_gradient = _unary(
+    "stop_gradient",
+    "data, as a constant for differentiation.",
+    relations.same_type,
+    np.copy,
+    lambda data: data,
+    _ANYTHING,
+    traits=Trait.MOVES,
+    gradient=flat,
+)
 zeros_like = _unary(
     "zeros_like",
     "Zeros of the same shape and type.",

@@ -17,6 +17,7 @@ from relay.op.building import scalars
 from relay.op.building.elements import place
 from relay.op.building.helper import unpacked
 from relay.op.building.numerics import widened
+from relay.op.gradient_rules import SELECTS, SHAPES_ONLY
 from relay.op.loop_nest import spread
 from relay.op.opdef import Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -119,6 +120,7 @@ multibox_prior = define(
         sample((1, 1, 2, 2), ratios=(4.0, 3.0), steps=(0.3, 0.4), offsets=(0.0, 0.25)),
         sample((1, 1, 0, 2), sizes=(0.5, 0.2), dtype="float16"),
     ],
+    gradient=SHAPES_ONLY,
 )
 
 # --- predictions -------------------------------------------------------------------------------
@@ -277,6 +279,7 @@ MULTIBOX_TRANSFORM_LOC = define(
         sample((1, 2, 4), (1, 16), (1, 4, 4), low=0, high=1, threshold=0.7, keep_background=True),
         sample((1, 1, 3), (1, 12), (1, 3, 4), low=0, high=1, dtype="float16"),
     ],
+    gradient=SELECTS,
 )
 multibox_transform_loc = unpacked(
     MULTIBOX_TRANSFORM_LOC,

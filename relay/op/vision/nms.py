@@ -16,6 +16,7 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.helper import helper, unpacked
 from relay.op.building.numerics import widened
+from relay.op.gradient_rules import SELECTS
 from relay.op.opdef import define, sample
 from relay.op.site import FLOATING, INTEGER, Site
 from relay.op.vision import nms_loops
@@ -125,6 +126,7 @@ GET_VALID_COUNTS = define(
         sample((1, 3, 6), np.array(9, "float64"), id_index=2, score_index=0, dtype="float64"),
         sample((2, 0, 6), np.array(0, "float32")),
     ],
+    gradient=SELECTS,
 )
 
 # --- suppression -------------------------------------------------------------------------------
@@ -266,6 +268,7 @@ NON_MAX_SUPPRESSION = define(
             invalid_to_bottom=True,
         ),
     ],
+    gradient=SELECTS,
 )
 
 
@@ -382,6 +385,7 @@ ALL_CLASS_NON_MAX_SUPPRESSION = define(
         sample((1, 4, 4), (1, 2, 4), *_limits(-1, -1, -9), dtype="float16"),
         sample((1, 3, 4), (1, 1, 3), *_limits(0, 0.5, 0), output_format="tensorflow"),
     ],
+    gradient=SELECTS,
 )
 
 
@@ -520,6 +524,7 @@ REGULAR_NON_MAX_SUPPRESSION = define(
             dtype="float16",
         ),
     ],
+    gradient=SELECTS,
 )
 regular_non_max_suppression = unpacked(
     REGULAR_NON_MAX_SUPPRESSION,

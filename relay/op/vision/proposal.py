@@ -16,6 +16,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building import scalars
 from relay.op.building.elements import place, size
 from relay.op.building.numerics import rounded_once
+from relay.op.gradient_rules import SELECTS
 from relay.op.loop_nest import spread
 from relay.op.opdef import Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -272,4 +273,5 @@ proposal = define(
             rpn_post_nms_top_n=3,
         ),
     ],
+    gradient=SELECTS,
 )

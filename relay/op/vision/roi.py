@@ -14,6 +14,7 @@ from relay.op.building import layouts
 from relay.op.building.interpolation import Taps, linear_taps, resampled
 from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.numerics import widened
+from relay.op.gradient_rules import UNWRITTEN
 from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site
@@ -209,6 +210,7 @@ roi_align = define(
             mode="max_term",
         ),
     ],
+    gradient=UNWRITTEN,
 )
 
 # --- roi_pool ----------------------------------------------------------------------------------
@@ -275,4 +277,5 @@ roi_pool = define(
         ),
         sample((1, 2, 5, 6), _REGIONS[2], pooled_size=(4, 3), spatial_scale=0.6, dtype="float16"),
     ],
+    gradient=UNWRITTEN,
 )

@@ -108,8 +108,8 @@ class Accumulation:
             if self._is_active(argument)
         ]
         inside = backwards(function.body, gradient, wanted)
-        given: dict[ir.Var, ir.Expr] = dict(zip(function.params, site.args, strict=True))
-        seeds: dict[ir.Syntax, ir.Syntax] = dict(given)
+        given = dict(zip(function.params, site.args, strict=True))
+        seeds: dict[ir.Syntax, ir.Syntax] = {param: given[param] for param in given}
         for param in wanted:
             found = inside.take(param)
             if found is not None:
@@ -194,7 +194,7 @@ def whole(gradient: Gradient | None, value: ir.Expr, ty: Type) -> Steps[ir.Expr]
             part = None if gradient is None else gradient.get(index)
             fields.append((yield whole(part, ir.TupleGetItem(value, index), field)))
         return ir.Tuple(tuple(fields))
-    return build("zeros_like", value) if gradient is None else gradient
+    return build("zeros_like", value) if gradient is None else _tensor(gradient)
 
 
 def ones(value: ir.Expr, ty: Type) -> Steps[Gradient | None]:

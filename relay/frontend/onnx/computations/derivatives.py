@@ -11,44 +11,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from relay import dtypes, op, tree
+from relay import op, tree
+from relay.errors import GradientError
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Call, Expr, Op, Syntax, Var
-from relay.ir.types import TensorType
-from relay.op.gradient_rules import Backward
-from relay.op.opdef import OpDef, records
+from relay.ir.expr import Expr, Syntax, Var
+from relay.ir.types import Type
+from relay.transform.gradients.accumulation import Accumulation, may_carry
 
 
-def _type(value: Expr) -> TensorType:
-    found = value.type_annotation if isinstance(value, Var) else value.checked_type
-    assert isinstance(found, TensorType)
-    return found
+def _type(value: Expr) -> Type:
+    known = value.type_annotation if isinstance(value, Var) else None
+    return value.checked_type if known is None else known
 
 
 def derivatives(node: Node, target: Expr, by: Sequence[Expr]) -> list[Expr]:
     """The derivatives of the sum of a tensor of the graph by other tensors of it."""
-    found: dict[Expr, Expr] = {target: node.let(op.ones_like(target))}
     made_of = _made_of(node, by)
+    gradients = Accumulation(_type, lambda e: e in made_of and may_carry(_type(e)))
+    gradients.add(target, node.let(op.ones_like(target)))
     for variable, value in reversed(list(node.scope.bindings)):
-        if variable not in found or variable in by:
+        if variable in by or (gradient := gradients.take(variable)) is None:
             continue
-        found[value] = found[variable]
+        gradients.add(value, gradient)
         for part in reversed([*tree.postorder(value)]):
-            if not isinstance(part, Call) or part not in found or part not in made_of:
+            if isinstance(part, Var) or not isinstance(part, Expr):
                 continue
             # a part that other tensors share is looked at again with them
-            gradients = _apply(node, part, found.pop(part))
-            for argument, gradient in zip(part.args, gradients, strict=True):
-                if gradient is not None and argument in made_of:
-                    _add_to(node, found, argument, gradient)
-    return [found[one] if one in found else node.let(op.zeros_like(one)) for one in by]
+            if (gradient := gradients.take(part)) is not None:
+                try:
+                    gradients.through(part, gradient, part)
+                except GradientError as error:
+                    raise _refused(node, error) from error
+    found = ((one, gradients.take(one)) for one in by)
+    return [
+        node.let(gradient if isinstance(gradient, Expr) else op.zeros_like(one))
+        for one, gradient in found
+    ]
 
 
-def _add_to(node: Node, found: dict[Expr, Expr], argument: Expr, gradient: Expr) -> None:
-    if _type(argument).shape != node.shape(gradient):
-        gradient = node.let(op.collapse_sum_like(gradient, argument))
-    before = found.get(argument)
-    found[argument] = gradient if before is None else node.let(op.add(before, gradient))
+def _refused(node: Node, error: GradientError) -> Exception:
+    """The error at the node that asks for the derivative."""
+    (what,) = error.diagnostics
+    return node.refused(what.message, what.expected, what.found)
 
 
 def _made_of(node: Node, some: Sequence[Expr]) -> set[Syntax]:
@@ -61,20 +65,6 @@ def _made_of(node: Node, some: Sequence[Expr]) -> set[Syntax]:
         if value in found:
             found.add(variable)
     return found
-
-
-def _apply(node: Node, call: Call, gradient: Expr) -> Sequence[Expr | None]:
-    operator = call.op
-    if not dtypes.is_float(_type(call).dtype):
-        return [None] * len(call.args)
-    if not isinstance(operator, OpDef) or operator.gradient is None:
-        name = operator.name if isinstance(operator, Op) else "a function"
-        known = [record.name for record in records() if record.gradient is not None]
-        raise node.refused(
-            f"there is no derivative of `{name}` yet", expected=", ".join(known), found=name
-        )
-    made = operator.gradient(Backward(call, call, (gradient,), _type))
-    return [None if one is None else node.let(one) for one in made]
 
 
 # --- other arguments ---------------------------------------------------------------------------
