@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relay import tree
 from relay.errors import AnySpan, FrontendError
 from relay.frontend.common.scope import is_nothing, type_of
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
@@ -30,14 +29,11 @@ from relay.ir.expr import (
     Match,
     PatternConstructor,
     PatternVar,
-    PatternWildcard,
     Tuple,
     TupleGetItem,
     Var,
-    const,
 )
 from relay.ir.types import IncompleteType, TensorType, TupleType, Type, TypeCall
-from relay.op import require
 from relay.prelude import import_from_std
 
 TRUTH = TensorType((), "bool")
@@ -90,22 +86,6 @@ def closed(scope: GraphScope, results: Sequence[Expr], types: Sequence[Type]) ->
     """The results of a scope, converted to these types, inside its `let`s."""
     given = [with_type(scope, value, ty) for value, ty in zip(results, types, strict=True)]
     return scope.closed(given[0] if len(given) == 1 else Tuple(tuple(given)))
-
-
-def dead_end(
-    scope: GraphScope, types: Sequence[Type], reason: FrontendError, span: AnySpan | None
-) -> Expr:
-    """An expression of these types that ends the run; `span` is where branches part."""
-    ty = types[0] if len(types) == 1 else TupleType(tuple(types))
-    first = reason.diagnostics[0]
-    cons, nil = scope.module.get_constructor("Cons"), scope.module.get_constructor("Nil")
-    empty, ended = (Var(name, TypeCall(cons.belong_to, (ty,))) for name in ("none", "ended"))
-    texts = (first.message, first.expected or "", first.found or "")
-    end = tree.replace(require(empty, const(False), *texts), span=first.span or span)
-    value = Var("value")
-    taken = PatternConstructor(cons, (PatternVar(value), PatternWildcard()))
-    match = Match(ended, (Clause(taken, value),), complete=False, span=span)
-    return GraphScope(scope.module, bindings=[(empty, Call(nil, ())), (ended, end)]).closed(match)
 
 
 def filled(ty: Type) -> Type:

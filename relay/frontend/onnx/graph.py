@@ -17,9 +17,10 @@ from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.common.converters import Converters
+from relay.frontend.common.failing import dead_end
 from relay.frontend.common.naming import quoted, repeated
 from relay.frontend.common.scope import type_of
-from relay.frontend.onnx.branches import Branch, Fork, closed, dead_end, either, types_of_both
+from relay.frontend.onnx.branches import Branch, Fork, closed, either, types_of_both
 from relay.frontend.onnx.continuations import Paths, live_values, with_forks_last
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, find
 from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
@@ -158,7 +159,9 @@ class GraphImporter:
             raise fork.reason
         span = fork.reason.diagnostics[0].span
         ends = [
-            closed(*one, types) if isinstance(one, tuple) else dead_end(scope, types, one, span)
+            closed(*one, types)
+            if isinstance(one, tuple)
+            else dead_end(scope.module, types, one, span)
             for one in branches
         ]
         values = either(scope, fork.condition, ends, types, span)

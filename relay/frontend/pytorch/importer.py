@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map
 from relay.errors import FrontendError
 from relay.frontend.common.converters import Converters
 from relay.frontend.pytorch.exported import from_exported
+from relay.frontend.pytorch.script.entry import from_script, is_script
 from relay.ir.module import IRModule
 from relay.nd import NDArray
 
@@ -33,6 +34,8 @@ def from_pytorch(
     """
     if isinstance(model, ExportedProgram):
         return from_exported(model, operators)
+    if is_script(model):
+        return from_script(model, inputs, operators)
     if isinstance(model, torch.nn.Module):
         given, named = distinct((tuple(inputs or ()), dict(kwargs or {})))
         exported = torch.export.export(model, given, named, dynamic_shapes=dynamic_shapes)

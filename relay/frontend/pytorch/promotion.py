@@ -50,7 +50,9 @@ def result_type(node: Node, operands: Iterable[Number]) -> str:
     Python's numbers, each deciding only where it is of a larger category."""
     levels: list[list[str]] = [[], [], []]
     for one in operands:
-        if isinstance(one, Expr):
+        if isinstance(one, Expr) and one in node.scope.numbers:
+            levels[2].append(DEFAULT if node.dtype(one) == "float64" else node.dtype(one))
+        elif isinstance(one, Expr):
             levels[0 if node.rank(one) else 1].append(node.dtype(one))
         else:
             levels[2].append(_of_number(one))

@@ -31,10 +31,16 @@ class TorchScope(ImportScope):
     sources: dict[Symbol, tuple[Var, int]] = field(default_factory=dict)
     # variables of this scope for dimensions
     extents: dict[Symbol, Expr] = field(default_factory=dict)
+    # scalars that are Python's numbers rather than tensors: one table for all scopes
+    numbers: set[Expr] = field(default_factory=set)
+    # values that may share memory, by what they share: one table for all scopes
+    sharing: dict[Any, list[Any]] = field(default_factory=dict)
 
     def inner(self) -> TorchScope:
         """A new scope inside this one."""
-        return TorchScope(self.module, self, sources=self.sources)
+        found = TorchScope(self.module, self, sources=self.sources)
+        found.numbers, found.sharing = self.numbers, self.sharing
+        return found
 
     def lookup(self, name: str) -> Any:
         """The value of a name, here or outside; KeyError for none."""

@@ -1,6 +1,5 @@
 """Computations that converters of several families share.
 
-broadcast.py   broadcasting of named dimensions
 narrowing.py   conversions to narrow types           quantization.py scales and zero points
 windows.py     sliding windows                       integer_products.py quantized products
 resampling.py  interpolation                         softmax.py      softmax

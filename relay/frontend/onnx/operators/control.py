@@ -27,6 +27,7 @@ import numpy as np
 from relay import op
 from relay.errors import FrontendError
 from relay.frontend.common.builder import int64
+from relay.frontend.common.failing import dead_end
 from relay.frontend.common.loops import Step, recursive
 from relay.frontend.common.stacking import Rows
 from relay.frontend.onnx.branches import (
@@ -34,7 +35,6 @@ from relay.frontend.onnx.branches import (
     Branch,
     Fork,
     closed,
-    dead_end,
     either,
     filled,
     types_of_both,
@@ -236,7 +236,7 @@ class Iteration:
             text = f"the loop makes no more than {len(made)} turns, and its results have other axes"
             reason = node.refused(f"{text} then", str(types[0]), str(types[1]))
             types = [node.type_of(one) for one in rest]
-            end = dead_end(node.scope, types, reason, node.span)
+            end = dead_end(node.scope.module, types, reason, node.span)
         else:
             end = closed(other.scope, ended, types)
         return either(

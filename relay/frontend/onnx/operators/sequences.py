@@ -14,10 +14,11 @@ from relay import op
 from relay.errors import VALUE
 from relay.frontend.common.builder import int64
 from relay.frontend.common.checking import checked_sizes, within
+from relay.frontend.common.failing import dead_end
 from relay.frontend.common.scope import is_nothing
 from relay.frontend.common.stacking import concatenated, dynamic_along
 from relay.frontend.onnx.boxed import LIST, OPTION, is_boxed, unbox
-from relay.frontend.onnx.branches import dead_end, with_type
+from relay.frontend.onnx.branches import with_type
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.joining import of_elements
 from relay.frontend.onnx.node import Node
@@ -162,7 +163,7 @@ def _element(node: Node, sequence: Expr, position: Expr) -> Expr:
     for _ in range(number):
         pattern = PatternConstructor(cons, (PatternWildcard(), pattern))
     reason = node.refused(_BEYOND, "a position of the sequence", str(number))
-    end = dead_end(node.scope, [element_of(node, sequence)], reason, node.span)
+    end = dead_end(node.scope.module, [element_of(node, sequence)], reason, node.span)
     return Match(sequence, (Clause(pattern, element), Clause(PatternWildcard(), end)))
 
 
