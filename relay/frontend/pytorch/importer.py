@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +14,8 @@ from torch.utils._pytree import tree_map
 
 from relay.errors import FrontendError
 from relay.frontend.common.converters import Converters
+from relay.frontend.pytorch import pt2
+from relay.frontend.pytorch.converters import built_in
 from relay.frontend.pytorch.exported import from_exported
 from relay.frontend.pytorch.script.entry import from_script, is_script
 from relay.ir.module import IRModule
@@ -29,9 +33,13 @@ def from_pytorch(
     """The module of a model, and its parameters by the names that the model has.
 
     `model` is an `nn.Module` with example `inputs` and `kwargs`, of which `dynamic_shapes` says, as
-    for `torch.export.export`, which sizes stay open; or an `ExportedProgram`. `operators` are
-    tables of converters of the user's own.
+    for `torch.export.export`, which sizes stay open; an `ExportedProgram`; or the
+    path of a `.pt2` file, which may come from anybody: nothing in it is run. `operators` are tables
+    of converters of the user's own.
     """
+    if isinstance(model, str | PathLike):
+        tables = (*operators, *built_in())
+        return from_exported(pt2.load(Path(model), tables), operators)
     if isinstance(model, ExportedProgram):
         return from_exported(model, operators)
     if is_script(model):
@@ -42,7 +50,7 @@ def from_pytorch(
         return from_exported(exported, operators, signature(model.forward))
     raise FrontendError.of(
         f"cannot import a {type(model).__name__}",
-        expected="an nn.Module with example inputs, or a torch.export.ExportedProgram",
+        expected="an nn.Module with example inputs, an ExportedProgram, or a path",
     )
 
 
