@@ -142,9 +142,11 @@ def _emit_dim(
         for atom, power in sorted(monomial, key=lambda item: str(item[0])):
             value = yield _emit_dim(builder, atom, sizes, where)
             for _ in range(power):
-                if product is not None:
-                    value = size_operation(builder, "mul", product, value, where)
-                product = value
+                product = (
+                    value
+                    if product is None
+                    else size_operation(builder, "mul", product, value, where)
+                )
         assert product is not None
         found = product if found is None else size_operation(builder, "add", found, product, where)
     assert found is not None, "a sum without terms is a number"
