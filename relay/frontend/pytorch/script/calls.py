@@ -14,7 +14,7 @@ from relay.frontend.pytorch.converters import COMPLEX, DROPPED, find
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.scope import Complex
 from relay.frontend.pytorch.script import containers, sharing, texts
-from relay.frontend.pytorch.script.coding import a_number, content, new_tensor, tensor
+from relay.frontend.pytorch.script.coding import a_number, content, new_tensor, resolved, tensor
 from relay.frontend.pytorch.script.converter import Converter, Unsupported
 from relay.frontend.pytorch.script.graph import Argument, Call, Schema
 from relay.frontend.pytorch.script.numbers import FUNCTIONS, all_numbers, on_numbers
@@ -162,6 +162,7 @@ def _plain(path: Path, argument: Argument, value: Any, call: Call) -> Any:
 
 def plain(path: Path, value: Any, call: Call) -> Any:
     """A tensor as its expression, a list as Python's."""
+    value = resolved(path, value)
     match value:
         case TensorCell():
             return tensor(path, value, call.span)

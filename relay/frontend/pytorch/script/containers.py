@@ -31,11 +31,12 @@ from relay.frontend.pytorch.script.coding import (
 )
 from relay.frontend.pytorch.script.converter import Converter, Handlers
 from relay.frontend.pytorch.script.failing import fail
-from relay.frontend.pytorch.script.forms import LIST, ChainForm, joined
+from relay.frontend.pytorch.script.forms import LIST, ChainForm, Same, joined
 from relay.frontend.pytorch.script.graph import Call
 from relay.frontend.pytorch.script.numbers import on_numbers
 from relay.frontend.pytorch.script.path import Path, packed
 from relay.frontend.pytorch.script.values import (
+    NOTHING,
     Cell,
     Chain,
     DictCell,
@@ -142,6 +143,9 @@ def length(path: Path, call: Call, value: Any) -> Any:
 
 def _at(path: Path, call: Call, cell: Any, chain: Chain, back: Expr) -> Any:
     """The element of a chain at a position from its end."""
+    if isinstance(chain.form, Same) and chain.form.value is NOTHING:
+        fail(path, call, "an element of a list is used to which nothing was ever added")
+        return []
     place = op.cast(back, "int32")
     found = path.typed(
         ir.Call(function(path, "nth"), (chain.elements, place)), chain.form.packed, "element"

@@ -187,7 +187,7 @@ class Converter:
             pairs = zip(patterns, bodies, strict=True)
             return Match(cases.value, tuple(Clause(*pair) for pair in pairs))
 
-        return merge(path, branches, choose, call.span, len(call.results))
+        return merge(path, branches, choose, call.span, len(call.results), apart=True)
 
 
 def _taken(path: Path, value: Any) -> Any:

@@ -116,7 +116,7 @@ class ListForm(Form):
 
     @property
     def key(self) -> object:
-        return ListForm
+        return ListForm, len(self.items)
 
     @property
     def parts(self) -> tuple[Form, ...]:
@@ -204,9 +204,15 @@ def number_type(value: Any) -> str | None:
     return "float64" if isinstance(value, float) else None
 
 
-def joined(forms: Iterable[Form]) -> Form:
-    """The common form."""
-    return reduce(join, forms)
+def joined(forms: Iterable[Form], *, apart: bool = False) -> Form:
+    """The common form; with `apart` lists of different lengths stay different forms."""
+    return reduce(_apart if apart else join, forms)
+
+
+def _apart(one: Form, other: Form) -> Form:
+    if isinstance(one, ListForm) and isinstance(other, ListForm) and one.key != other.key:
+        return _union([one, other])
+    return join(one, other)
 
 
 def join(one: Form, other: Form) -> Form:
@@ -218,7 +224,8 @@ def join(one: Form, other: Form) -> Form:
             return rest
     if isinstance(one, UnionForm) or isinstance(other, UnionForm):
         return _union([*_forms(one), *_forms(other)])
-    if one.key != other.key:
+    lists = isinstance(one, ListForm | ChainForm) and isinstance(other, ListForm | ChainForm)
+    if one.key != other.key and not lists:
         return _union([one, other])
     match one, other:
         case TensorForm(type=a), TensorForm(type=b):

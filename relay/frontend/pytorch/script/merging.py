@@ -44,23 +44,28 @@ def merge(
     choose: Callable[[list[Expr]], Expr],
     span: Span,
     count: int,
+    *,
+    apart: bool = False,
 ) -> list[Any]:
     """The `count` results of branches of which `choose` makes an expression, in the path that they
-    left; what they changed is changed there."""
+    left; what they changed is changed there. With `apart` lists of different lengths are different
+    forms of a result."""
     alive = [one for one in branches if one.is_alive]
     if not alive:
         path.failure = Forked(tuple(one.path for one in branches), choose)
         return []
     slots: list[Slot] = []
     for place in range(count):
-        slots.append(Slot(path, alive, [one.results[place] for one in alive], span))
+        values = [one.results[place] for one in alive]
+        slots.append(Slot(path, alive, values, span, apart=apart))
     for place in changed_places(one.path for one in alive):
         slots.append(Slot(path, alive, [held(one.path, place) for one in alive], span, place))
     leaves = [ty for slot in slots for ty in slot.types]
     forced = [TRUTH] if any(one.path.may_fail or not one.is_alive for one in branches) else []
     types = [*leaves, *forced]
-    values = [[expr for slot in slots for expr in slot.encoded(at)] for at in range(len(alive))]
-    given = iter(values)
+    given = iter(
+        [[expr for slot in slots for expr in slot.encoded(at)] for at in range(len(alive))]
+    )
     bodies = [
         one.path.close(
             [*(next(given) if one.is_alive else ()), *([const(True)] if forced else ())], types
@@ -102,6 +107,8 @@ class Slot:
         values: list[Any],
         span: Span,
         place: Any = None,
+        *,
+        apart: bool = False,
     ) -> None:
         self.path, self.branches, self.values = path, branches, values
         self.span, self.place = span, place
@@ -114,7 +121,8 @@ class Slot:
             return
         if self.stale is None:
             paths = [one.path for one in branches]
-            self.form = joined(form_of(p, v, span) for p, v in zip(paths, values, strict=True))
+            forms = [form_of(p, v, span) for p, v in zip(paths, values, strict=True)]
+            self.form = joined(forms, apart=apart)
             check_place(place, self.form, span)
 
     def _is_outer(self, values: list[Any]) -> bool:

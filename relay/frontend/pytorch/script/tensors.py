@@ -19,6 +19,7 @@ from relay.frontend.pytorch.script.calls import (
     element_type,
     number_of,
     operator,
+    plain,
 )
 from relay.frontend.pytorch.script.coding import (
     a_number,
@@ -53,6 +54,7 @@ from relay.ir.types import TensorType, TypeCall
 table = Handlers()
 
 CPU = torch.device("cpu")
+END = 2**63 - 1  # behind the last element
 
 
 def node_of(path: Path, call: Call) -> Node:
@@ -374,6 +376,22 @@ def type_as(converter: Converter, path: Path, call: Call, value: Any, other: Any
 @table("aten::clone")
 def clone(converter: Converter, path: Path, call: Call, value: Any, *_: Any) -> Any:
     return new_tensor(path, tensor(path, value, call.span))
+
+
+@table("aten::slice")
+def sliced(converter: Converter, path: Path, call: Call, value: Any, *given: Any) -> Any:
+    if not isinstance(value, TensorCell) or not isinstance(given[-1], Number):
+        return operator(converter, path, call, value, *given)
+    axis, start, end, step = given
+    node = node_of(path, call)
+    data = real(path, call, value)
+    fits = op.greater(step.value, int64(0))
+    positive = node.checked(step.value, fits, "the step of a slice is not positive")
+    first = 0 if start is None else plain(path, start, call)
+    last = END if end is None else plain(path, end, call)
+    bounds = [node.sizes([one]) for one in (first, last, positive)]
+    found = op.strided_slice(data, *bounds, axes=(node.axis(data, axis),))
+    return new_tensor(path, node.let(found), value.origins)
 
 
 # --- lists of tensors
