@@ -32,6 +32,7 @@ from relay.frontend.pytorch.script.merging import Branch, merge
 from relay.frontend.pytorch.script.path import Path
 from relay.frontend.pytorch.script.values import (
     NOTHING,
+    Cell,
     DictCell,
     ListCell,
     Module,
@@ -99,8 +100,20 @@ def is_same(converter: Converter, path: Path, call: Call, one: Any, other: Any) 
     negated = call.kind == "aten::__isnot__"
     value, wanted = (other, one) if one is None else (one, other)
     if wanted is not None:
-        raise FrontendError.of("`is` is supported with None", call.span)
+        return _same_cell(call, value, wanted) is not negated
     return _tested(path, call, value, lambda form: _is_none(form) is not negated)
+
+
+def _same_cell(call: Call, one: Any, other: Any) -> bool:
+    """Whether two values are one object."""
+    if one is other:
+        return True
+    if not isinstance(one, Cell) or not isinstance(other, Cell):
+        return False
+    if one.origins & other.origins:
+        text = "only a run knows whether two values are one object"
+        raise FrontendError.of(text, call.span, expected="`is` with None, or of other values")
+    return False
 
 
 def _is_none(form: Form) -> bool:

@@ -137,7 +137,7 @@ def device(converter: Converter, path: Path, call: Call, *_: Any) -> Any:
 
 _FALSE = (
     "prim::is_cuda", "prim::is_quantized", "prim::is_sparse", "prim::is_meta", "prim::is_mkldnn",
-    "prim::is_xpu", "prim::is_mps", "prim::requires_grad", "aten::is_grad_enabled",
+    "prim::is_xpu", "prim::is_mps",
     "prim::is_vulkan", "prim::is_ipu", "prim::is_nested", "aten::is_autocast_enabled",
     "aten::is_autocast_cpu_enabled", "aten::_is_tracing", "aten::is_inference", "prim::is_maia",
     "prim::is_hpu", "prim::is_mtia", "prim::is_sparse_csr", "aten::cudnn_is_acceptable",
@@ -150,7 +150,11 @@ def no(converter: Converter, path: Path, call: Call, *_: Any) -> Any:
     return False
 
 
-@table("aten::is_contiguous", "prim::is_cpu", "aten::is_scripting")
+# gradients count as wanted: what torch computes without them in other ways is the same
+@table(
+    "aten::is_contiguous", "prim::is_cpu", "aten::is_scripting", "aten::is_grad_enabled",
+    "prim::requires_grad",
+)  # fmt: skip
 def yes(converter: Converter, path: Path, call: Call, *_: Any) -> Any:
     return True
 
@@ -166,6 +170,11 @@ def is_kind(converter: Converter, path: Path, call: Call, value: Any) -> Any:
     if call.kind == "aten::is_floating_point":
         return dtypes.is_float(name)
     return name != "bool" and not name.startswith("uint")
+
+
+@table("prim::type")
+def kind_of_device(converter: Converter, path: Path, call: Call, value: Any) -> Any:
+    return value.type if isinstance(value, torch.device) else str(value)
 
 
 @table("prim::shape")
