@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from torch.jit import ScriptFunction, ScriptModule
     from torch.nn import Module
 
-# A path, bytes or a ModelProto is an ONNX model, a path that ends in .pt2 an exported program.
+# A path, bytes or a ModelProto is an ONNX model, one that ends in .pt2 an exported program, in
+# .pt or .jit TorchScript.
 Model: TypeAlias = (
     "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto | Module"
     " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any]"
@@ -59,7 +60,7 @@ class Example:
 def is_pytorch(model: Any) -> bool:
     """Whether it is a model of PyTorch, or the path of one; nothing is imported."""
     if isinstance(model, str | os.PathLike):
-        return os.fspath(model).endswith(".pt2")
+        return os.fspath(model).endswith((".pt2", ".pt", ".jit"))
     if (torch := sys.modules.get("torch")) is None:
         return False
     kinds = [torch.nn.Module, torch.jit.ScriptFunction]

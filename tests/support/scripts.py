@@ -54,7 +54,7 @@ def check(
     compiled: bool = False,
     rtol: float = 1e-5,
 ) -> Any:
-    """A script gives what torch gives for each call, one after another; the module."""
+    """A script gives what torch gives for each call, one after another; what runs it."""
     if not isinstance(script, torch.jit.ScriptModule | torch.jit.ScriptFunction):
         script = torch.jit.script(script)
     eager = copy.deepcopy(script) if isinstance(script, torch.jit.ScriptModule) else script
@@ -66,7 +66,7 @@ def check(
         wanted = eager(*copy.deepcopy(list(call)))
         given = [plain(one) for one in call][: runner.count]
         agree(arrays(runner(*given)), arrays(wanted), rtol, rtol)
-    return mod
+    return runner
 
 
 def plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from relay.frontend.common.converters import Converters
 from relay.frontend.pytorch import pt2
 from relay.frontend.pytorch.converters import built_in
 from relay.frontend.pytorch.exported import from_exported
+from relay.frontend.pytorch.script import archive
 from relay.frontend.pytorch.script.entry import from_script, is_script
 from relay.ir.module import IRModule
 from relay.nd import NDArray
@@ -28,29 +29,34 @@ def from_pytorch(
     *,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    input_infos: Sequence[Any] | None = None,
     operators: Sequence[Converters] = (),
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """The module of a model, and its parameters by the names that the model has.
 
     `model` is an `nn.Module` with example `inputs` and `kwargs`, of which `dynamic_shapes` says, as
-    for `torch.export.export`, which sizes stay open; an `ExportedProgram`; or the
-    path of a `.pt2` file, which may come from anybody: nothing in it is run. `operators` are tables
-    of converters of the user's own.
+    for `torch.export.export`, which sizes stay open; an `ExportedProgram`; a traced or scripted
+    module or function, whose inputs `input_infos`, or `inputs`, describe: [("x", (1, 3)), ("n",
+    ((), "int64"))], or examples; or the path of a `.pt2` file or an archive of TorchScript, which
+    may come from anybody: nothing in it is run. `operators` are tables of converters of the user's
+    own.
     """
+    if isinstance(model, str | PathLike) and archive.is_archive(Path(model)):
+        model = archive.load(Path(model))
     if isinstance(model, str | PathLike):
         tables = (*operators, *built_in())
         return from_exported(pt2.load(Path(model), tables), operators)
     if isinstance(model, ExportedProgram):
         return from_exported(model, operators)
     if is_script(model):
-        return from_script(model, inputs, operators)
+        return from_script(model, inputs if input_infos is None else input_infos, operators)
     if isinstance(model, torch.nn.Module):
         given, named = distinct((tuple(inputs or ()), dict(kwargs or {})))
         exported = torch.export.export(model, given, named, dynamic_shapes=dynamic_shapes)
         return from_exported(exported, operators, signature(model.forward))
     raise FrontendError.of(
         f"cannot import a {type(model).__name__}",
-        expected="an nn.Module with example inputs, an ExportedProgram, or a path",
+        expected="an nn.Module with example inputs, an ExportedProgram, a script, or a path",
     )
 
 

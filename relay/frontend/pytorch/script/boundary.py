@@ -222,7 +222,9 @@ def _described(name: str, given: Any, kind: Any) -> tree.Steps[Any]:
             return NumberForm(given.dtype) if is_number else TensorForm(given)
         case TypeCall(func=func, args=(inside,)) if func == LIST:
             return ChainForm((yield _described(name, inside, kind.getElementType())))
-        case None | bool() | str():
+        case None if what in ("OptionalType", "NoneType", "AnyType"):
+            return same(given)
+        case bool() | str() if what in _KNOWN[type(given)]:
             return same(given)
         case int() | float() if what in _NUMBERS or what == "NumberType":
             return same(float(given) if what == "FloatType" else given)
@@ -248,6 +250,7 @@ def _described(name: str, given: Any, kind: Any) -> tree.Steps[Any]:
     return _of_shape(name, given, what)
 
 
+_KNOWN = {bool: ("BoolType", "NumberType", "AnyType"), str: ("StringType", "AnyType")}
 _NUMBERS = {"IntType": "int64", "FloatType": "float64", "BoolType": "bool"}
 
 

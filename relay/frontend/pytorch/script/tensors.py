@@ -398,8 +398,8 @@ def sliced(converter: Converter, path: Path, call: Call, value: Any, *given: Any
     positive = node.checked(step.value, fits, "the step of a slice is not positive")
     first = 0 if start is None else plain(path, start, call)
     last = END if end is None else plain(path, end, call)
-    bounds = [node.sizes([one]) for one in (first, last, positive)]
-    found = op.strided_slice(data, *bounds, axes=(node.axis(data, axis),))
+    begin, stop, every = (node.sizes([one]) for one in (first, last, positive))
+    found = op.strided_slice(data, begin, stop, every, axes=(node.axis(data, axis),))
     return new_tensor(path, node.let(found), value.origins)
 
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import pytest
 import torch
 
 from tests.support.looping import each
@@ -140,8 +141,13 @@ def test_containers_agree_with_torch(function):
 
 
 def test_containers_compile():
-    for function in (changed, nested, found_in_a_loop):
-        check(function, *((X, n) for n in (3, 1, 2)), infos=BOTH, compiled=True)
+    check(changed, *((X, n) for n in (3, 1, 2)), infos=BOTH, compiled=True)
+
+
+@pytest.mark.full
+@each("function", CASES)
+def test_all_containers_compile(function):
+    check(function, *((X, n) for n in (3, 1, 2)), infos=BOTH, compiled=True)
 
 
 def test_an_optional_input_may_be_left_out():
@@ -163,8 +169,7 @@ def lists(xs: list[torch.Tensor], numbers: list[list[int]]):
 def test_lists_are_inputs():
     infos = [("xs", (2, 3)), ("numbers", ())]
     calls = [([X, X + 1], [[1, 2], [], [3]]), ([X], [])]
-    for compiled in (False, True):
-        check(lists, *calls, infos=infos, compiled=compiled)
+    check(lists, *calls, infos=infos)
 
 
 def pair_of(pair: tuple[torch.Tensor, torch.Tensor], xs: list[torch.Tensor]):

@@ -66,8 +66,12 @@ def test_a_counter_is_called_a_hundred_times():
 
 
 def test_state_of_changing_form():
-    for compiled in (False, True):
-        check(Running(), *((X + i,) for i in range(5)), compiled=compiled)
+    check(Running(), *((X + i,) for i in range(5)))
+
+
+@pytest.mark.full
+def test_compiled_state_of_changing_form():
+    check(Running(), *((X + i,) for i in range(5)), compiled=True)
 
 
 class Growing(torch.nn.Module):
