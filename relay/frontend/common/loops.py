@@ -9,14 +9,16 @@ if (condition) { …; %loop(%state', %rows and %row) } else { (%state, %rows) }
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from relay.frontend.common.builder import Builder
+from relay import op
+from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.scope import ImportScope
 from relay.frontend.common.stacking import Rows, with_rows
 from relay.immutable import frozen
+from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from relay.ir.types import TupleType, Type
+from relay.ir.types import TensorType, TupleType, Type
 
 
 @frozen
@@ -68,3 +70,40 @@ def recursive(
 def _declared(variable: Var) -> Type:
     assert variable.type_annotation is not None
     return variable.type_annotation
+
+
+# (node in a scope of the turn, the number of the turn, state) -> the next state, and rows
+Body = Callable[[Builder, Expr, Sequence[Expr]], tuple[list[Expr], list[Expr]]]
+
+
+def counted(
+    node: Builder, body: Body, limit: Expr, count: Dim, state: Sequence[Expr]
+) -> tuple[list[Expr], list[Expr]]:
+    """The last state of a loop of so many turns, whose state keeps its type, and for each kind of
+    row all rows as one tensor. `limit` is `count` as a scalar."""
+    types = [node.tensor_type(value) for value in state]
+    number = Var("turn", TensorType((), "int64"))
+    variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]
+    there = node.inside()
+    following, newest = body(there, number, variables)
+    rows = [there.tensor_type(row) for row in newest]
+    kinds = [*map(Rows.of, rows)]
+    following = [_typed(there, *pair) for pair in zip(following, types, strict=True)]
+    newest = [_typed(there, row, kind.row) for row, kind in zip(newest, kinds, strict=True)]
+    module, again = node.scope.module, op.less(number, limit)
+    next_one = (op.add(number, int64(1)), *following)
+    step = Step((number, *variables), None, again, there.scope, next_one, number, newest, kinds)
+    nil = module.get_constructor("Nil")
+    before: list[Expr] = [Call(nil, ()) for _ in range(2 * len(kinds))]
+    last, pairs = recursive(node, step, (int64(0), *state), before, hidden=1)
+    found = []
+    for pair, kind, row in zip(pairs, kinds, rows, strict=True):
+        nothing = _typed(node, node.zeros((0, *row.shape), row.dtype), kind.chunk)
+        whole = kind.all(module, *pair, nothing)
+        found.append(node.declare(whole, (count, *row.shape), row.dtype))
+    return last, found
+
+
+def _typed(node: Builder, value: Expr, ty: TensorType) -> Expr:
+    """A value as one of a type that says less, or that is checked."""
+    return value if node.type_of(value) == ty else node.let(value, declared=ty)

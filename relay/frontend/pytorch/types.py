@@ -50,7 +50,8 @@ def element_type(dtype: torch.dtype) -> str:
 
 def tensor_type(value: torch.Tensor, sizes: Sizes) -> TensorType:
     """The type of a tensor of torch, of which only shape and element type are looked at."""
-    shape = tuple(sizes.dim(one) or dims.ANY for one in value.shape)
+    found = map(sizes.dim, value.shape)
+    shape = tuple(dims.ANY if one is None else one for one in found)
     if value.dtype in COMPLEX:
         shape = (*shape, 2)
     return TensorType(shape, element_type(value.dtype))

@@ -1,11 +1,4 @@
-"""Recurrent layers: loops over the steps of sequences.
-
-    for t: h = f(x[t] W' + h R' + b); y[t] = h
-
-The products with the inputs of all steps are one product before the loop. A reverse layer reads its
-sequences from the end; a sequence shorter than others keeps its state after its end, and gives
-zeros.
-"""
+"""Recurrent layers, and their attributes."""
 
 from __future__ import annotations
 
@@ -14,18 +7,15 @@ from collections.abc import Callable, Sequence
 from relay import op
 from relay.errors import VALUE
 from relay.frontend.common.broadcast import of_shape
-from relay.frontend.common.builder import int64
+from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.checking import within
+from relay.frontend.common.recurrence import Activation, Layer, Product, Step, plain_product
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.operators.control import Turn, loop, stacked
-from relay.immutable import frozen
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr, Tuple, const
+from relay.ir.expr import Expr, Tuple
 
 table = Converters()
-
-Activation = Callable[[Expr], Expr]
 
 
 def activation(
@@ -56,97 +46,6 @@ def activation(
     if found is None:
         raise node.refused(f"there is no activation `{name}`", expected=", ".join(functions))
     return found
-
-
-@frozen
-class Layer:
-    """One direction of a recurrent layer."""
-
-    node: Node
-    place: int  # the number of the direction
-    inputs: Expr  # (steps, batch, inputs)
-    weight: Expr  # (gates * hidden, inputs)
-    recurrence: Expr  # (gates * hidden, hidden)
-    input_bias: Expr | None  # (gates * hidden)
-    state_bias: Expr | None
-    lengths: Expr | None  # (batch)
-    backwards: bool
-    activations: Sequence[Activation]
-    hidden: int
-    state: tuple[Expr, ...]  # (batch, hidden) each
-    product: Product
-
-    def run(self, step: Step) -> tuple[Expr, list[Expr]]:
-        """The outputs (steps, batch, hidden), and the last state."""
-        node = self.node
-        data = self._in_direction(self.inputs)
-        steps = node.shape(data)[0]
-        prepared = self._prepared(data)
-        length = node.size(data, 0)
-
-        def body(there: Node, number: Expr, going: Expr, state: Sequence[Expr]) -> Turn:
-            own = there.let(op.take(prepared, number, axis=0, mode="clip"))
-            following = [there.let(one) for one in step(there, self, own, list(state))]
-            row = following[0]
-            if self.lengths is not None:
-                inside = there.let(
-                    op.expand_dims(op.cast(number, "int32") < op.cast(self.lengths, "int32"), 1)
-                )
-                row = there.let(op.where(inside, row, op.zeros_like(row)))
-                following = [
-                    there.let(op.where(inside, new, old))
-                    for new, old in zip(following, state, strict=True)
-                ]
-            return Turn(there.scope, going, following, [row])
-
-        last, rows = loop(node, body, length, const(True), self.state)
-        return self._in_direction(stacked(node, rows[0], steps)), last
-
-    def _prepared(self, data: Expr) -> Expr:
-        """The products of the inputs of all steps: (steps, batch, gates * hidden)."""
-        node = self.node
-        steps, batch, _ = node.shape(data)
-        gates, _ = node.static_shape(self.weight, "the weights")
-        rows = node.let(op.reshape(data, (-3, 0)))
-        flat = self.product(node, self, rows, False)
-        if isinstance(steps, int) or isinstance(batch, int):
-            codes = (-1, batch) if isinstance(batch, int) else (steps, -1)
-            product: Expr = op.reshape(flat, (*codes, gates))  # type: ignore[arg-type]
-        else:
-            apart = {"lhs_begin": 0, "lhs_end": 1, "rhs_begin": 0, "rhs_end": 2}
-            product = op.reshape_like(node.let(flat), data, **apart)
-        if self.input_bias is not None:
-            product = product + self.input_bias
-        return node.let(product)
-
-    def _in_direction(self, data: Expr) -> Expr:
-        """Sequences in the order of the direction."""
-        if not self.backwards:
-            return data
-        if self.lengths is None:
-            return self.node.let(op.reverse(data, axis=0))
-        lengths = op.cast(self.lengths, "int32")
-        return self.node.let(op.reverse_sequence(data, lengths, seq_axis=0, batch_axis=1))
-
-    def gates(self, node: Node, value: Expr, count: int) -> list[Expr]:
-        """The parts of (batch, gates * hidden)."""
-        return node.fields(op.split(value, count, axis=1).astuple(), count)
-
-    def recurrent(self, node: Node, state: Expr) -> Expr:
-        product = self.product(node, self, state, True)
-        return product if self.state_bias is None else product + self.state_bias
-
-
-# (node, layer, rows, whether they are states) -> their products with the weights
-Product = Callable[[Node, Layer, Expr, bool], Expr]
-
-
-def plain_product(node: Node, layer: Layer, rows: Expr, is_state: bool) -> Expr:
-    return op.nn.dense(rows, layer.recurrence if is_state else layer.weight)
-
-
-# (node, layer, the inputs of the step, state) -> the next state; its first part is the output
-Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]
 
 
 def recurrent(
@@ -269,9 +168,9 @@ def _clipped(node: Node, value: Expr) -> Expr:
 
 @table("RNN")
 def rnn(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
-    def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
+    def step(there: Builder, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         (f,) = layer.activations
-        return [f(_clipped(there, own + layer.recurrent(there, state[0])))]
+        return [f(_clipped(node, own + layer.recurrent(there, state[0])))]
 
     return recurrent(node, step, 1, ["Tanh"], 1, inputs)
 
@@ -280,28 +179,28 @@ def rnn(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
 def gru(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
     after = bool(node.attribute("linear_before_reset", 0))
 
-    def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
+    def step(there: Builder, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         f, g = layer.activations
         (h,) = state
         z_in, r_in, h_in = layer.gates(there, own, 3)
         if after:
             z_h, r_h, h_h = layer.gates(there, there.let(layer.recurrent(there, h)), 3)
-            r = there.let(f(_clipped(there, r_in + r_h)))
+            r = there.let(f(_clipped(node, r_in + r_h)))
             hidden = h_in + r * h_h
         else:
             parts = _parts(there, layer)
             z_h, r_h = parts[0](h), parts[1](h)
-            r = there.let(f(_clipped(there, r_in + r_h)))
+            r = there.let(f(_clipped(node, r_in + r_h)))
             hidden = h_in + parts[2](r * h)
-        z = there.let(f(_clipped(there, z_in + z_h)))
-        new = there.let(g(_clipped(there, hidden)))
+        z = there.let(f(_clipped(node, z_in + z_h)))
+        new = there.let(g(_clipped(node, hidden)))
         one = there.number(1, z)
         return [(one - z) * new + z * h]
 
     return recurrent(node, step, 3, ["Sigmoid", "Tanh"], 1, inputs)
 
 
-def _parts(node: Node, layer: Layer) -> list[Activation]:
+def _parts(node: Builder, layer: Layer) -> list[Activation]:
     """The recurrence of each gate by itself: the last one depends on the reset gate."""
 
     def part(place: int) -> Activation:
@@ -332,7 +231,7 @@ def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) ->
             own = op.squeeze(op.strided_slice(peepholes, (place,), (place + 1,), axes=(0,)), (0,))
             views.append(_thirds(node, node.let(own), hidden))
 
-    def step(there: Node, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
+    def step(there: Builder, layer: Layer, own: Expr, state: list[Expr]) -> list[Expr]:
         f, g, last = layer.activations
         h, c = state
         whole = there.let(own + layer.recurrent(there, h))
@@ -341,16 +240,16 @@ def memory_cells(node: Node, inputs: Sequence[Expr | None], product: Product) ->
             p_i, p_o, p_f = views[layer.place]
             i = there.let(i + p_i * c)
             forget = there.let(forget + p_f * c)
-        i = there.let(f(_clipped(there, i)))
+        i = there.let(f(_clipped(node, i)))
         if coupled:
             forget = there.let(there.number(1, i) - i)
         else:
-            forget = there.let(f(_clipped(there, forget)))
-        cell = there.let(g(_clipped(there, cell)))
+            forget = there.let(f(_clipped(node, forget)))
+        cell = there.let(g(_clipped(node, cell)))
         new = there.let(forget * c + i * cell)
         if peepholes is not None:
             o = there.let(o + p_o * new)
-        o = there.let(f(_clipped(there, o)))
+        o = there.let(f(_clipped(node, o)))
         return [o * last(new), new]
 
     return recurrent(node, step, 4, ["Sigmoid", "Tanh", "Tanh"], 2, inputs[:7], product)

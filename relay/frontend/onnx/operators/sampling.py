@@ -6,10 +6,11 @@ from relay import dtypes, op
 from relay.errors import VALUE
 from relay.frontend.common.builder import int64
 from relay.frontend.common.checking import within
+from relay.frontend.common.grids import affine_places
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.shaping import whole_shape
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Expr
 
 table = Converters()
 
@@ -22,40 +23,18 @@ def affine_grid(node: Node, matrices: Expr, size: Expr) -> Expr:
     if count not in (2, 3):
         raise node.refused("a grid is for images or volumes", "4 or 5 sizes", str(count + 2))
     node.must_have_axes(matrices, 3, "matrices")
-    aligned, dtype = bool(node.attribute("align_corners", 0)), node.dtype(matrices)
+    aligned = bool(node.attribute("align_corners", 0))
     known = node.elements(size) or (None,) * (count + 2)
     size = within(node, size, 1, None, "a size is not positive", "1 or more")
     images = node.let(op.take(op.cast(size, "int64"), int64(0), axis=0))
     batch = node.size(matrices, 0)
     message = "there is not a matrix for each image"
     size = node.checked(size, op.equal(images, batch), message, VALUE, VALUE, batch, images)
-    # the columns of each matrix, as (n, 1…, count) with an axis per axis of images
-    taken = (op.strided_slice(matrices, [i], [i + 1], axes=(2,)) for i in range(count + 1))
-    column = [op.expand_dims(op.squeeze(one, (2,)), 1, num_newaxis=count) for one in taken]
-    place: Expr = column[count]
-    # x is the last axis, y the one before
-    for number in range(count):
-        axis = count - 1 - number
-        extent = node.let(op.take(op.cast(size, "int64"), int64(axis + 2), axis=0))
-        steps: Expr = op.arange(extent, dtype="int64")
-        new = known[axis + 2]
-        if new is not None:
-            steps = node.declare(steps, (new,), "int64")
-        along = op.cast(_normalized_positions(steps, extent, aligned), dtype)
-        place = place + column[number] * op.expand_dims(along, 1, num_newaxis=number + 1)
-    return place
-
-
-def _normalized_positions(steps: Expr, extent: Expr, aligned: bool) -> Expr:
-    """Numbers from -1 to 1, at the centers of the first and last element or at their edges; a
-    single one is 0."""
-    one, two = const(1, "float64"), const(2, "float64")
-    index, count = op.cast(steps, "float64"), op.cast(extent, "float64")
-    if not aligned:
-        return (two * index + one) / count - one
-    last = op.maximum(count - one, one)
-    middle = op.equal(count, one)
-    return op.where(middle, const(0, "float64"), two * index / last - one)
+    sizes = [
+        (new, node.let(op.take(op.cast(size, "int64"), int64(axis + 2), axis=0)))
+        for axis, new in enumerate(known[2:])
+    ]
+    return affine_places(node, matrices, sizes, aligned)
 
 
 _MODES = {

@@ -11,7 +11,8 @@ from typing import Any
 
 from relay import op
 from relay.frontend.common.broadcast import broadcastable
-from relay.frontend.common.builder import int64
+from relay.frontend.common.builder import Builder, int64
+from relay.frontend.common.recurrence import Layer
 from relay.frontend.onnx.computations.integer_products import matrix_product
 from relay.frontend.onnx.computations.quantization import (
     affine,
@@ -35,7 +36,7 @@ from relay.frontend.onnx.operators.quantized import (
     q_linear_conv,
     quantize_linear,
 )
-from relay.frontend.onnx.operators.recurrent import Layer, memory_cells
+from relay.frontend.onnx.operators.recurrent import memory_cells
 from relay.ir.expr import Expr, Tuple, const
 
 table = Converters("com.microsoft")
@@ -276,7 +277,8 @@ def dynamic_quantize_lstm(node: Node, *inputs: Expr | None) -> Sequence[Expr]:
         given[1 + is_state] = node.let(op.transpose(matrix, (0, 2, 1)))
         weights[is_state] = scale, zero
 
-    def product(there: Node, layer: Layer, rows: Expr, is_state: bool) -> Expr:
+    def product(there: Builder, layer: Layer, rows: Expr, is_state: bool) -> Expr:
+        assert isinstance(there, Node)
         own = int64(layer.place)
         scale, zero = (
             parameter(node, node.let(op.take(one, own, axis=0)), kind)

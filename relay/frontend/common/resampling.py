@@ -10,9 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import dtypes, op
-from relay.frontend.common.builder import int64
+from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.indices import clamped
-from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr, const
@@ -59,7 +58,7 @@ def real(value: float) -> Expr:
     return const(value, "float64")
 
 
-def axis_by_axis(node: Node, data: Expr, axes: Sequence[ResizedAxis], by: Interpolation) -> Expr:
+def axis_by_axis(node: Builder, data: Expr, axes: Sequence[ResizedAxis], by: Interpolation) -> Expr:
     """Data resized along axes."""
     dtype, rank = node.dtype(data), node.rank(data)
     found = data
@@ -95,7 +94,7 @@ def _along(values: Expr, after: int) -> Expr:
     return op.expand_dims(values, -1, num_newaxis=after) if after else values
 
 
-def _places(node: Node, axis: ResizedAxis, by: Interpolation) -> Expr:
+def _places(node: Builder, axis: ResizedAxis, by: Interpolation) -> Expr:
     """The positions in data of the elements of the result, as a float64 vector."""
     counted = op.arange(axis.count, dtype="int64")
     index = op.cast(node.declare(counted, (axis.new,), "int64"), "float64")
@@ -142,7 +141,9 @@ def _nearest(axis: ResizedAxis, places: Expr, by: Interpolation) -> Expr:
     return op.cast(found, "int64")
 
 
-def _weighted(node: Node, data: Expr, axis: ResizedAxis, places: Expr, by: Interpolation) -> Expr:
+def _weighted(
+    node: Builder, data: Expr, axis: ResizedAxis, places: Expr, by: Interpolation
+) -> Expr:
     """A weighted sum of the elements around each position."""
     low = node.let(op.floor(places))
     share = op.expand_dims(places - low, 1)
