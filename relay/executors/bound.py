@@ -16,17 +16,17 @@ import numpy as np
 
 from relay.program.plan import Arena, InConstant, Input, Location, Output, plan
 from relay.program.program import Function, InvokeKernel, Program, flatten
-from relay.target.kernel import Kernel
-from relay.target.loaded import KernelCall, Loaded
-from relay.target.memory import address_of
+from relay.target.kernel import Kernel, TensorSpec
+from relay.target.loaded import CallSequence, KernelCall, Loaded
 
 
 class Constants:
     """Aligned tensors that kernels read, by name; immutable: new weights are a new object."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray], loaded: Loaded) -> None:
         self.arrays = dict(arrays)
-        self.addresses = {name: address_of(array) for name, array in arrays.items()}
+        self.places = {name: loaded.place(array) for name, array in arrays.items()}
+        self.addresses = {name: place.address for name, place in self.places.items()}
 
     @property
     def nbytes(self) -> int:
@@ -39,8 +39,8 @@ class CallFrame:
     __slots__ = ("arena", "calls", "constants", "run", "slots")
 
     def __init__(self, function: BoundFunction) -> None:
-        self.arena = function.loaded.allocate(function.plan.arena)
-        base = address_of(self.arena)
+        self.arena = function.loaded.reserve(function.plan.arena)
+        base = self.arena.address
         slots = [base + p.offset if isinstance(p, Arena) else 0 for p in function.slots]
         self.slots = (ctypes.c_int64 * max(1, len(slots)))(*slots)
         self.calls = function.sequence.frame(self.slots)
@@ -61,7 +61,7 @@ class BoundFunction:
         self.slots = self._number_slots()
         self.constants = [(p.name, n) for p, n in self.slots.items() if isinstance(p, InConstant)]
         self.calls = self._calls(program.kernel_table)
-        self.sequence = loaded.sequence(self.calls)
+        self.sequence = self._sequence(self.calls)
         self._write = Struct(f"{self.inputs + self.outputs}q").pack_into
         self._free: list[CallFrame] = []
 
@@ -95,6 +95,14 @@ class BoundFunction:
             made.append(KernelCall(kernels[call.kernel], slots, call.where))
         return made
 
+    def _sequence(self, calls: Sequence[KernelCall]) -> CallSequence:
+        registers = self.function.registers
+        inputs, outputs = (
+            [spec for register in each if isinstance(spec := registers[register], TensorSpec)]
+            for each in (self.function.inputs, flatten(self.function.result))
+        )
+        return self.loaded.sequence(calls, inputs, outputs)
+
     # --- calling
 
     def frame(self, constants: Constants) -> CallFrame:
@@ -125,9 +133,9 @@ class BoundFunction:
         self._write(frame.slots, 0, *addresses)
 
         def step(call: KernelCall) -> Callable[[], None]:
-            alone = self.loaded.sequence([call]).frame(frame.slots)
+            alone = self._sequence([call]).frame(frame.slots)
 
-            def run() -> None:
+            def run(held: CallFrame = frame) -> None:  # the arena of the slots
                 if status := alone.run():
                     raise alone.failure(status)
 

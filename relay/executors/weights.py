@@ -77,7 +77,7 @@ class Weights:
             block = self._loaded.allocate(nbytes(spec))
             made[constant.name] = typed(block, tuple(map(int, spec.shape)), spec.dtype)
         if results:
-            constants = Constants(self._aligned(constants_read(function)))
+            constants = Constants(self._aligned(constants_read(function)), self._loaded)
             run = BoundFunction(self._program, function, self._loaded, self._threads)
             run(constants, [address_of(array) for array in made.values()])
         return made
@@ -85,7 +85,7 @@ class Weights:
     def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
         """The constants that calls read."""
         names = [name for name in constants_of_calls(self._program) if name not in prepared]
-        return Constants({**prepared, **self._aligned(names)})
+        return Constants({**prepared, **self._aligned(names)}, self._loaded)
 
     def _aligned(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """Weights by name, copied if kernels cannot read them in place."""

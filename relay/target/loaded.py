@@ -11,8 +11,8 @@ import numpy as np
 
 from relay.errors import EvaluationError
 from relay.immutable import frozen
-from relay.target.kernel import Kernel
-from relay.target.memory import allocate
+from relay.target.kernel import Kernel, TensorSpec
+from relay.target.memory import Place, address_of, allocate
 
 # The words that are the arguments of kernel calls, by index.
 Slots: TypeAlias = "ctypes.Array[ctypes.c_int64]"
@@ -37,14 +37,31 @@ class Loaded(ABC):
         """Call a kernel with the addresses of its inputs and outputs, and its dynamic sizes.
         `where` is the source location."""
 
-    def sequence(self, calls: Sequence[KernelCall]) -> CallSequence:
-        """Straight-line code to be run many times; by default one call after another."""
+    def sequence(
+        self,
+        calls: Sequence[KernelCall],
+        inputs: Sequence[TensorSpec] = (),
+        outputs: Sequence[TensorSpec] = (),
+    ) -> CallSequence:
+        """Straight-line code to be run many times; by default one call after another.
+
+        Its first slots are those of `inputs` and `outputs`, which the caller allocates.
+        """
         return CallSequence(self, calls)
 
     def allocate(self, size: int) -> np.ndarray:
         """Memory that the host can address, for all tensors but inputs, scalars and results that
         the caller allocates."""
         return allocate(size)
+
+    def reserve(self, size: int) -> Place:
+        """Memory for intermediate tensors, which only kernels access; by default `allocate`."""
+        block = self.allocate(size)
+        return Place(address_of(block), block)
+
+    def place(self, array: np.ndarray) -> Place:
+        """Where kernels of straight-line code read a constant; by default the array itself."""
+        return Place(address_of(array), array)
 
 
 class CallSequence:

@@ -6,8 +6,17 @@ import numpy as np
 
 from relay.arena import ALIGNMENT
 from relay.errors import EvaluationError
+from relay.immutable import frozen
 
 PAGE = 4096
+
+
+@frozen
+class Place:
+    """Memory that kernels read and write; `owner` keeps it."""
+
+    address: int
+    owner: object
 
 
 def allocate(size: int) -> np.ndarray:

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from relay.te.schedule import Schedule
 
 # The kinds of this package, and the class of each, imported on demand.
-KINDS: Final = {"llvm": "relay.target.llvm.target:LLVMTarget"}
+KINDS: Final = {
+    "llvm": "relay.target.llvm.target:LLVMTarget",
+    "cuda": "relay.target.cuda.target:CUDATarget",
+}
 ENTRY_POINTS: Final = "relay.targets"  # the group for the kinds of other packages
 
 

@@ -55,6 +55,7 @@ LAYERS = (
     "graph_executor",
     "cache",
     "target.llvm",
+    "target.cuda",
     "frontend",
     "export",
     "compile_log",

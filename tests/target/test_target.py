@@ -111,7 +111,7 @@ def test_a_machine_runs_what_asks_for_no_more_than_it_has():
     ("text", "message", "hint"),
     [
         ("", "a target needs a name", None),
-        ("cuda", "there is no target `cuda`", None),
+        ("rocm", "there is no target `rocm`", None),
         ("llvm -mcpu=skylak", "`skylak` is not a processor of x86_64", "did you mean `skylake`"),
         ("llvm -mcpu=neoverse-n1", "`neoverse-n1` is not", "add -mtriple=aarch64-linux-gnu"),
         ("llvm -mcpu=i486", "`i486` is not", "-mcpu=x86-64 with -mattr"),

@@ -18,7 +18,7 @@ import numpy as np
 from relay.errors import EvaluationError, allowed_indices
 from relay.native.runtime import Context, Request, runtime
 from relay.program.native import workspace_name
-from relay.target.kernel import Kernel
+from relay.target.kernel import Kernel, TensorSpec
 from relay.target.llvm import abi
 from relay.target.llvm.jit import Library
 from relay.target.loaded import CallFrame, CallSequence, KernelCall, Loaded, Slots
@@ -58,7 +58,12 @@ class NativeKernels(Loaded):
             self.entries[name] = found
         return found
 
-    def sequence(self, calls: Sequence[KernelCall]) -> NativeSequence:
+    def sequence(
+        self,
+        calls: Sequence[KernelCall],
+        inputs: Sequence[TensorSpec] = (),
+        outputs: Sequence[TensorSpec] = (),
+    ) -> NativeSequence:
         return NativeSequence(self, calls)
 
 

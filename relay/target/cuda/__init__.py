@@ -1,0 +1,1 @@
+"""The CUDA target: NVIDIA GPUs, through kernels written in Triton."""

@@ -1,0 +1,137 @@
+"""The CUDA target: NVIDIA GPUs (`relay.target.target`).
+
+    Target("cuda")                       the GPU of this machine
+    Target("cuda -arch=sm_90")           GPUs of an architecture; compiling needs none
+    Target("cuda -precision=tf32")       float32 products on tensor cores, with 10 bits of mantissa
+
+It is cheap to import: schedules, code generation and loading are imported on demand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from relay.target.cuda.architecture import Architecture, architecture
+from relay.target.target import Target, TargetKind, mistake
+
+if TYPE_CHECKING:
+    from relay.ir.expr import Call
+    from relay.target.kernel import Kernel, KernelCode, Scheduled
+    from relay.target.loaded import Loaded
+    from relay.te.compute import Tensor
+    from relay.te.expr import Extent
+    from relay.te.schedule import Schedule
+
+PRECISIONS = ("float32", "tf32")
+
+
+@dataclass(frozen=True, repr=False)
+class CUDATarget(Target):
+    """GPUs of an architecture, with this machine as their host."""
+
+    kind: ClassVar[TargetKind] = TargetKind("cuda")
+    options: ClassVar[Mapping[str, str]] = {
+        "arch": "the architecture: sm_80, sm_90, …",
+        "precision": "of products of float32: float32, or tf32 for tensor cores",
+    }
+
+    arch: str
+    precision: str = "float32"
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, str], text: str) -> CUDATarget:
+        from relay.target.cuda.driver import architecture_here
+
+        precision = options.get("precision", PRECISIONS[0])
+        if precision not in PRECISIONS:
+            raise mistake(f"there is no precision `{precision}`", text, ", ".join(PRECISIONS))
+        found = options.get("arch") or architecture_here()
+        return cls(architecture(found).name, precision)
+
+    def __str__(self) -> str:
+        precision = "" if self.precision == PRECISIONS[0] else f" -precision={self.precision}"
+        return f"{self.kind} -arch={self.arch}{precision}"
+
+    @property
+    def architecture(self) -> Architecture:
+        """The facts of the architecture."""
+        return architecture(self.arch)
+
+    # --- lowering
+
+    def preferred(self, call: Call) -> Call | None:
+        from relay.target.cuda.layouts import preferred
+
+        return preferred(call)
+
+    def schedule(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        constants: Sequence[Tensor],
+        *,
+        threads: bool,
+    ) -> Scheduled:
+        from relay.target.cuda import host
+        from relay.target.cuda.nests import schedule
+        from relay.target.kernel import Scheduled
+
+        if host.reason(outputs) is not None:
+            return host.schedule(outputs, inputs, threads=threads)
+        return Scheduled((), schedule(outputs, inputs))
+
+    def generate(
+        self,
+        name: str,
+        schedule: Schedule,
+        *,
+        checked: bool,
+        may_alias: bool,
+        sizes: Sequence[Extent],
+    ) -> KernelCode:
+        from relay.target.cuda import host
+        from relay.target.cuda.codegen import generate
+
+        if checked or host.reason(schedule.outputs) is not None:
+            return host.generate(name, schedule, checked=checked, may_alias=may_alias, sizes=sizes)
+        return generate(name, schedule, self)
+
+    # --- compiling
+
+    @property
+    def version(self) -> str:
+        from relay.target.cuda import host
+        from relay.target.cuda.triton_compiler import triton_version
+
+        return f"triton {triton_version()}, {host.target().version}"
+
+    def compile(self, texts: Sequence[str]) -> list[bytes]:
+        from relay.target.cuda import host
+        from relay.target.cuda.triton_compiler import compile_kernel
+
+        return [
+            compile_kernel(text) if host.is_device_text(text) else host.compile_text(text)
+            for text in texts
+        ]
+
+    # --- running
+
+    def require_here(self, what: str) -> None:
+        from relay.target.cuda.driver import require
+
+        require(self, what)
+
+    def load(
+        self,
+        kernels: Sequence[Kernel],
+        code: Sequence[bytes],
+        *,
+        threads: int,
+        support: Mapping[str, bytes],
+    ) -> Loaded:
+        from relay.target.cuda.driver import open_driver
+        from relay.target.cuda.loaded import DeviceKernels
+
+        return DeviceKernels(open_driver(), kernels, code, threads)
