@@ -391,7 +391,8 @@ class Writer:
         axes = offset.axes | value.axes
         where = self.spread(offset, axes, "int64" if self.wide else "int32")
         kind = "tl.int8" if tensor.dtype == "bool" else TYPES[tensor.dtype]
-        typed = f"tl.cast({value.text}, {kind})"
+        text = self.assign(value.text) if len(value.text) > _OFFSET else value.text
+        typed = f"tl.cast({text}, {kind})"
         mask = f", mask={' & '.join(one.text for one in masks)}" if masks else ""
         self.line(f"tl.store({self.pointers[id(tensor)]} + {where}, {typed}{mask})")
 

@@ -56,7 +56,8 @@ def test_a_bias_is_part_of_the_product():
                 t3 = tl.load(p1 + t2)
                 total = tl.dot(t1, t3, total)
             t4 = tl.load(p2 + column).to(tl.float32)
-            tl.store(p3 + ((row * 64) + column), tl.cast((total.to(tl.float16).to(tl.float32) + t4), tl.float16), mask=row_in)
+            t5 = (total.to(tl.float16).to(tl.float32) + t4)
+            tl.store(p3 + ((row * 64) + column), tl.cast(t5, tl.float16), mask=row_in)
         """
     )
 
