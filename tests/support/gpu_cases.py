@@ -114,6 +114,12 @@ CASES = {
         (normal(2, 32, 7, 7, dtype=H), normal(24, 32, 3, 3, dtype=H), normal(24, dtype=H)),
         2e-3,
     ),
+    "convolution in parts": (
+        convolution(),
+        (normal(1, 256, 5, 5, dtype=H), normal(24, 256, 3, 3, dtype=H), normal(24, dtype=H)),
+        2e-3,
+    ),
+    "dense in parts": (dense, (normal(20, 2048), normal(33, 2048), normal(33)), 5e-6),
     "first convolution": (
         convolution(strides=2, padding=3),
         (normal(1, 3, 15, 15), normal(20, 3, 7, 7), normal(20)),

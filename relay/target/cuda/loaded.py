@@ -266,6 +266,27 @@ class DeviceFrame(CallFrame):
         driver.synchronize(stream)
         return 0
 
+    # --- for measurements
+
+    def replay(self) -> None:
+        """Run all steps again, over the inputs of the last call, and do not wait."""
+        for run in self.runs:
+            run()
+
+    def wait(self) -> None:
+        """Wait until all that was started is done."""
+        self.driver.enter()
+        self.driver.synchronize(self.stream)
+
+    def launches(self) -> list[list[Launch]]:
+        """The launches of every call; none for those of the host."""
+        known = self.kernels.launches
+        return [known.get(call.kernel.name, []) for call in self.sequence.calls]
+
+    def repeated(self, call: KernelCall, times: int) -> Callable[[], None]:
+        """A graph of one call for the device, `times` times."""
+        return self._recorded([call] * times)
+
     def address(self, slot: int) -> int:
         """The address of a tensor in memory of the device."""
         return self.places[slot].address if slot < self.given else self.slots[slot]

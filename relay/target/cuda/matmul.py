@@ -115,6 +115,8 @@ class _Matmul:
             precision = ""
             if self.product.dtype == "float32":
                 precision = f', input_precision="{"tf32" if self.work.tf32 else "ieee"}"'
+            elif self.product.dtype == "int8":
+                precision = ", out_dtype=tl.int32"  # that of the sum is not enough for Triton 3.6
             writer.line(f"total = tl.dot({', '.join(factors)}, total{precision})")
         if self.work.dependent_launch:
             writer.line("gdc_launch_dependents()")
@@ -188,7 +190,9 @@ class _Matmul:
         for condition in conditions:
             condition = simplify(condition)
             inner = [axis for axis in self.product.inner if axis in te.variables(condition)]
-            if len(inner) == 1 and int(inner[0].extent.value) <= _BITS:
+            if not inner:
+                rest.append(self.outside(condition))
+            elif len(inner) == 1 and int(inner[0].extent.value) <= _BITS:
                 by_axis.setdefault(inner[0], []).append(condition)
             else:
                 rest.append(condition)
@@ -200,6 +204,16 @@ class _Matmul:
         if isinstance(condition, te.Const) and condition.value:
             return read
         return te.Select(factor.dtype, condition, read, te.const(0, factor.dtype))
+
+    def outside(self, condition: te.Expr) -> te.Expr:
+        """A variable for a condition that is the same in all steps."""
+        value = self.writer.value(te.substitute(condition, self.values))
+        if not value.axes:
+            return condition
+        var = te.Var("bool", f"inside {len(self.masks)}")
+        self.masks[(var, condition)] = var
+        self.writer.declare(var, Value(self.writer.assign(value.text, "inside"), value.axes))
+        return var
 
     def mask(self, axis: te.Axis, condition: te.Expr) -> te.Var:
         """A variable with a bit for each position along an inner axis."""

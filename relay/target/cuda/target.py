@@ -76,11 +76,13 @@ class CUDATarget(Target):
     ) -> Scheduled:
         from relay.target.cuda import host
         from relay.target.cuda.nests import schedule
+        from relay.target.cuda.splits import split_products
         from relay.target.kernel import Scheduled
 
         if host.reason(outputs) is not None:
             return host.schedule(outputs, inputs, threads=threads)
-        return Scheduled((), schedule(outputs, inputs))
+        made = schedule(outputs, inputs)
+        return Scheduled((), split_products(made, self.architecture.multiprocessors))
 
     def generate(
         self,
