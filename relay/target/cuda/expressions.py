@@ -241,14 +241,14 @@ class Writer:
             case te.Cast():
                 text = self._cast(expr, texts[0])
             case te.Bitcast():
-                typed = f"tl.cast({texts[0]}, {TYPES[expr.operand.dtype]})"
-                operand = typed if isinstance(expr.operand, te.Const) else texts[0]
+                operand = _typed(below[0], expr.operand.dtype)
                 text = f"{operand}.to({TYPES[expr.dtype]}, bitcast=True)"
             case te.Call(function="sqrt"):
                 exact = "tl.sqrt_rn" if expr.dtype == "float32" else "tl.sqrt"
                 text = f"{exact}({texts[0]})"
             case te.Call(function="copysign"):
-                text = self.helper(f"copysign_{expr.dtype}", *texts)
+                operands = [_typed(part, expr.dtype) for part in below]
+                text = self.helper(f"copysign_{expr.dtype}", *operands)
             case _:
                 raise LowerError.of(f"there is no Triton code for {expr!r}")
         return Value(text, axes)
@@ -395,6 +395,11 @@ class Writer:
         typed = f"tl.cast({text}, {kind})"
         mask = f", mask={' & '.join(one.text for one in masks)}" if masks else ""
         self.line(f"tl.store({self.pointers[id(tensor)]} + {where}, {typed}{mask})")
+
+
+def _typed(value: Value, dtype: str) -> str:
+    """The text of a value that has a type, which literals have not."""
+    return value.text if value.axes else f"tl.full([], {value.text}, {TYPES[dtype]})"
 
 
 def _shared(expr: te.Expr) -> set[te.Expr]:
