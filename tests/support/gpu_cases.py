@@ -135,6 +135,9 @@ CASES = {
         (normal(1, 32, 6, 6), normal(32, 16, 3, 3), normal(32)),
         2e-6,
     ),
+    "no elements": (lambda x: relay.exp(x), (normal(0, 3),), 0),
+    "a sum of nothing": (lambda x: relay.sum(x, axis=1), (normal(4, 0),), 0),
+    "a product of nothing": (relay.nn.dense, (normal(40, 0), normal(30, 0)), 0),
     "on the host": (lambda x: relay.exp(relay.sort(relay.exp(x))), (normal(5, 130),), 1e-6),
     "scan on the host": (lambda x: relay.cumsum(x, axis=1), (normal(5, 130),), 1e-6),
 }  # fmt: skip

@@ -53,7 +53,7 @@ def generate(name: str, schedule: Schedule, target: CUDATarget) -> KernelCode:
             facts.dependent_launch,
             target.precision == "tf32",
         )
-        if work.parameters and any(id(t) in stored for t in work.parameters):
+        if prod(nest.rows) and any(id(t) in stored for t in work.parameters):
             template = rows if nest.product is None else matmul
             launches.append(template.launch(work))
     places, workspace = _places(schedule, launches)

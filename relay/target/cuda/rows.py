@@ -54,7 +54,7 @@ def _tile(work: Work) -> Tile:
     nest = work.nest
     rows = prod(nest.rows)
     widest = max(_count(columns) for _, columns in nest.axes)
-    if widest == 1 or _as_vector(work, rows, widest):
+    if widest <= 1 or _as_vector(work, rows, widest):
         spread = power_of_two(ceil_div(rows, work.multiprocessors))
         size = min(power_of_two(rows), max(128, min(_VECTOR, spread)))
         return Tile(size, 1, max(1, min(4, size // 256)))
@@ -195,6 +195,9 @@ class _Rows:
         writer, count = self.writer, _count(columns)
         extents = _extents(columns)
         total: list[Value] | None = None
+        if not count:
+            kinds = tuple(value.dtype for value in reduction.values)
+            return [writer.value(one) for one in reduction.combiner.identity(kinds)]
         if count <= _UNROLLED:
             for step in range(count):
                 places = unflatten(te.index(step), extents)

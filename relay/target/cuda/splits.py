@@ -52,7 +52,7 @@ def _parts(product: Product, multiprocessors: int) -> dict[te.Axis, int]:
     if wanted < 2 or steps < _STEPS:
         return {}
     *window, last = product.inner
-    choices = [(1, int(axis.extent.value)) for axis in window]
+    choices: list[tuple[int, ...]] = [(1, int(axis.extent.value)) for axis in window]
     count = int(last.extent.value)
     whole = count // tile.inner if count % tile.inner == 0 else 1
     choices.append(tuple(n for n in range(1, whole + 1) if whole % n == 0))
