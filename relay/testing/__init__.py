@@ -39,6 +39,7 @@ __all__ = [
 # Names that are imported on first use, with their modules.
 _HOMES = {
     "add_nat_definitions": "nat",
+    "check_grad": "gradients",
     "check_operator": "operators",
     "count": "nat",
     "create_workload": "init",

@@ -59,7 +59,7 @@ transform/fusion/recognize_attention.py
     squeeze subtract sum where
 transform/fusion/split_args.py
     concatenate stack
-transform/gradients/accumulation.py
+transform/gradients/accumulate.py
     add ones_like zeros_like
 transform/layout/layout_spelling.py
     nn.batch_norm

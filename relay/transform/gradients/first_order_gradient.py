@@ -28,7 +28,7 @@ from relay.ir.module import IRModule
 from relay.op.opdef import OpDef
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.gradients.accumulation import backwards, ones, whole
+from relay.transform.gradients.accumulate import backwards, ones, whole
 
 __all__ = ["FirstOrderGradient", "first_order"]
 

@@ -16,7 +16,7 @@ from relay.errors import GradientError
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, Syntax, Var
 from relay.ir.types import Type
-from relay.transform.gradients.accumulation import Accumulation, may_carry
+from relay.transform.gradients.accumulate import Accumulation, may_carry
 
 
 def _type(value: Expr) -> Type:

@@ -10,7 +10,7 @@ from relay.errors import GradientError
 from relay.ir import expr as ir
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import get
-from relay.transform.gradients.accumulation import Accumulation, backwards
+from relay.transform.gradients.accumulate import Accumulation, backwards
 
 F = TensorType((2,), "float64")
 
