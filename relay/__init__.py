@@ -114,7 +114,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "relay.executors.executable": ("Executable",),
     "relay.pipeline": ("optimize",),
     "relay.transform.build_options": ("build_config",),
-    "relay.frontend.python": ("function", "data", "Tensor"),
+    "relay.frontend.python": ("function", "data", "Tensor", "grad", "value_and_grad"),
 }
 _WHERE = {name: module for module, names in _HOMES.items() for name in names}
 

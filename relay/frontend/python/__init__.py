@@ -23,9 +23,12 @@ The source of the function is read and translated; the function itself never run
     patterns.py     `match`        loops.py  `while`, `for`        statements.py  the others
     comprehensions.py  `[… for …]`
     functions.py    global and nested functions      load.py         the decorator
+    gradients.py    `relay.grad`
 """
 
 from relay.frontend.python.annotations import Tensor as Tensor
 from relay.frontend.python.declarations import data as data
+from relay.frontend.python.gradients import grad as grad
+from relay.frontend.python.gradients import value_and_grad as value_and_grad
 from relay.frontend.python.load import RelayFunction as RelayFunction
 from relay.frontend.python.load import function as function

@@ -15,7 +15,7 @@ branches, matches, calls, recursion, closures, data types and references may be 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from relay import tree
 from relay.check.infer import infer_expr, infer_module
@@ -25,10 +25,9 @@ from relay.ir import expr as ir
 from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
-from relay.ir.types import UNIT, TensorType, Type
+from relay.ir.types import UNIT, Type
 from relay.transform.functional.eta_expand import EtaExpand
 from relay.transform.functional.to_a_normal_form import ToANormalForm
-from relay.transform.gradients.accumulate import may_carry
 from relay.transform.gradients.dual_data import Conversions, Way
 from relay.transform.gradients.dual_functions import Translator
 from relay.transform.gradients.dual_types import STEP, TAPE, TypeTwins
@@ -63,13 +62,13 @@ def gradient(
             "this is no function", expr.span, "a relay.Function", type(function).__name__
         )
     typed = infer_expr(function, module)
-    wanted = _wanted(typed, wrt)
+    wanted = _wanted(typed, module, wrt)
     if mode == "first_order":
         return infer_expr(first_order(typed, wanted), module)
     return _higher_order(typed, module, wanted)
 
 
-def _wanted(function: ir.Function, wrt: Sequence[int] | None) -> Collection[int]:
+def _wanted(function: ir.Function, module: IRModule, wrt: Sequence[int] | None) -> Sequence[int]:
     count = len(function.params)
     if wrt is None:
         return range(count)
@@ -79,7 +78,7 @@ def _wanted(function: ir.Function, wrt: Sequence[int] | None) -> Collection[int]
                 "there is no such parameter", function.span, f"0 to {count - 1}", str(place)
             )
         param = function.params[place]
-        if not _has_floats(param.checked_type):
+        if not has_gradients(param.checked_type, module):
             raise GradientError.of(
                 f"parameter `{param.name_hint}` has no gradient",
                 param.span or function.span,
@@ -89,8 +88,9 @@ def _wanted(function: ir.Function, wrt: Sequence[int] | None) -> Collection[int]
     return list(wrt)
 
 
-def _has_floats(ty: Type) -> bool:
-    return not isinstance(ty, TensorType) or may_carry(ty)
+def has_gradients(ty: Type, module: IRModule) -> bool:
+    """Whether there are floating-point numbers in values of a type."""
+    return TypeTwins(module).of(ty) != ty
 
 
 @frozen
@@ -118,7 +118,7 @@ def _prepared(function: ir.Function, module: IRModule) -> _Work:
     return _Work(work, own, wanted)
 
 
-def _higher_order(function: ir.Function, module: IRModule, wanted: Collection[int]) -> ir.Function:
+def _higher_order(function: ir.Function, module: IRModule, wanted: Sequence[int]) -> ir.Function:
     work = _prepared(function, module)
     names = UniqueNames({name.name_hint for name in work.module.functions})
     types = TypeTwins(work.module)
@@ -143,7 +143,7 @@ def _entry(
     functions: Translator,
     data: Conversions,
     types: TypeTwins,
-    wanted: Collection[int],
+    wanted: Sequence[int],
 ) -> ir.Function:
     """Lift the parameters, run the function on duals, add ones to its gradient, and go back."""
     bindings: list[tuple[ir.Var, ir.Expr]] = []
@@ -174,7 +174,7 @@ def _entry(
     bind("back", ir.Call(bind("steps", ir.RefRead(tape), STEP), ()), UNIT)
     gradients = [
         data.converted(Way.GRADIENT, lifted[place], types_of[place], span, "the parameters")
-        for place in sorted(wanted)
+        for place in wanted
     ]
     body: ir.Expr = ir.Tuple((value, ir.Tuple(tuple(gradients))))
     for variable, bound in reversed(bindings):

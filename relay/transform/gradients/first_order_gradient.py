@@ -15,7 +15,7 @@ or references take `relay.transform.gradient`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from relay import tree
 from relay.check.infer import infer_expr, infer_module
@@ -47,12 +47,13 @@ class FirstOrderGradient(ModulePass):
         return infer_module(module)
 
 
-def first_order(function: ir.Function, wrt: Collection[int] | None = None) -> ir.Function:
+def first_order(function: ir.Function, wrt: Sequence[int] | None = None) -> ir.Function:
     """A function that returns (value, gradients), of typed dataflow code. The gradients are those
     of the parameters at the places `wrt`; None is all of them, with zeros for integers."""
     function = _as_graph(function)
     body = function.body
-    wanted = [p for i, p in enumerate(function.params) if wrt is None or i in wrt]
+    places = range(len(function.params)) if wrt is None else wrt
+    wanted = [function.params[place] for place in places]
     seed = tree.run(ones(body, body.checked_type))
     gradients = backwards(body, {} if seed is None else seed, wanted)
     found = [tree.run(whole(gradients.take(p), p, p.checked_type)) for p in wanted]
