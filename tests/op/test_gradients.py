@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from relay.ir import expr as ir
 from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import OpDef, Sample, Tensor, get, records
 from relay.transform.gradients.first_order_gradient import first_order
+from tests.op.gradient_oracles import TORCH
 from tests.support.looping import naming
 
 # a rule that is no derivative
@@ -199,12 +201,19 @@ def leaf(array: np.ndarray) -> Leaf:
 def wide(array: Any) -> torch.Tensor:
     if isinstance(array, Leaf):
         return array.tensor
-    is_number = array.dtype.kind in "f"
-    return torch.from_numpy(np.array(array, np.float64) if is_number else np.array(array))
+    return torch.from_numpy(np.array(array, np.float64 if array.dtype.kind == "f" else None))
 
 
-def torch_oracles() -> dict[str, Callable[..., Any]]:
-    """The oracles that compute with PyTorch, with leaves as its tensors."""
+# Oracles of results that compute with PyTorch on what `wide` gives.
+SHARED = """
+    image.affine_grid nn.cross_entropy_with_logits nn.fast_softmax nn.group_norm nn.instance_norm
+    nn.l2_normalize nn.layer_norm nn.leaky_relu nn.log_softmax nn.lrn nn.prelu nn.softmax
+    nn.upsampling nn.upsampling3d
+"""
+
+
+@cache
+def shared_oracles() -> dict[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
     for path in sorted((Path(__file__).parent / "oracles").glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"gradient_oracles_{path.stem}", path)
@@ -216,25 +225,73 @@ def torch_oracles() -> dict[str, Callable[..., Any]]:
     return found
 
 
-def of_torch(oracle: Callable[..., Any], case: Case) -> list[np.ndarray] | None:
-    """The gradients by PyTorch; None if the oracle does not compute with it."""
+def of_torch(case: Case) -> list[np.ndarray] | None:
+    """The gradients by PyTorch; None if it does not have the operator with these attributes."""
     given = [leaf(v) if i in case.floats else v for i, v in enumerate(case.values)]
-    try:
-        results = oracle(*nested(case.structure, given), **case.attrs)
-        results = results if isinstance(results, tuple | list) else [results]
-        total = sum(
-            (one * torch.from_numpy(factor)).sum()
-            for one, factor, value in zip(results, case.factors, case.results, strict=True)
-            if is_float(value)
-        )
-        if not isinstance(total, torch.Tensor) or not total.requires_grad:
+    if case.op.name in TORCH:
+        args = nested(case.structure, map(wide, given))
+        results = TORCH[case.op.name](*args, **case.attrs)
+    else:
+        results = shared_oracles()[case.op.name](*nested(case.structure, given), **case.attrs)
+        if not any(isinstance(one, torch.Tensor) and one.requires_grad for one in flat(results)):
             return None
-        total.backward()
-    except (TypeError, RuntimeError, AttributeError, ValueError):
+    if results is NotImplemented:
         return None
+    total: Any = 0.0
+    for one, factor, value in zip(flat(results), case.factors, case.results, strict=True):
+        if is_float(value):
+            assert tuple(one.shape) == value.shape
+            np.testing.assert_allclose(one.detach().numpy(), value, rtol=1e-5, atol=1e-6)
+            total = total + (one * torch.from_numpy(factor)).sum()
+    if not total.requires_grad:
+        return None
+    total.backward()
     zeros = (np.zeros_like(case.values[i]) for i in case.floats)
     tensors = (given[i].tensor.grad for i in case.floats)
     return [z if t is None else t.numpy() for z, t in zip(zeros, tensors, strict=True)]
+
+
+def flat(results: Any) -> list[Any]:
+    return list(results) if isinstance(results, tuple | list) else [results]
+
+
+BY_TORCH = sorted({*TORCH, *SHARED.split()} & set(WITH_RULES))
+
+
+@pytest.mark.parametrize("name", BY_TORCH)
+def test_a_rule_agrees_with_pytorch(name: str) -> None:
+    compared = 0
+    bound = 1e-5 if get(name).approximates.startswith(("exp", "erf", "tanh")) else 1e-9
+    for number, case in cases(name):
+        with naming(f"sample {number}"):
+            wanted = of_torch(case)
+            if wanted is None:
+                continue
+            compared += 1
+            for found, expected in zip(case.gradients(), wanted, strict=True):
+                np.testing.assert_allclose(found, expected, rtol=bound, atol=bound)
+    assert compared
+
+
+def test_ties_and_kinks_are_those_of_pytorch() -> None:
+    x = np.array([[-1.0, 0.0, 2.0], [2.0, 2.0, -0.5]])
+    y = np.array([[-1.0, 1.0, 2.0], [0.0, 2.0, -0.5]])
+    exact = {
+        "max": (x,),
+        "min": (np.minimum(x, 0),),
+        "maximum": (x, y),
+        "minimum": (x, y),
+        "nn.relu": (x,),
+        "abs": (x,),
+        "prod": (x,),
+        "cumprod": (x,),
+    }
+    attributes = {"max": {"axis": (1,)}, "min": {"axis": (1,)}, "cumprod": {"axis": 1}}
+    for name, arrays in exact.items():
+        with naming(name):
+            case = Case(get(name), Sample(arrays, attributes.get(name, {})))
+            for found, expected in zip(case.gradients(), of_torch(case), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_every_record_has_a_rule_or_says_why_not() -> None:
