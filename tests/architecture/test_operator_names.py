@@ -61,6 +61,10 @@ transform/fusion/split_args.py
     concatenate stack
 transform/gradients/accumulate.py
     add ones_like zeros_like
+transform/gradients/dual_data.py
+    add ones_like zeros_like
+transform/gradients/dual_functions.py
+    add zeros_like
 transform/layout/layout_spelling.py
     nn.batch_norm
 transform/memory/manifest_lifetimes.py

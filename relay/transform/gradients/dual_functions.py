@@ -9,8 +9,8 @@
     let %before = ref_read(%tape);
     let %step = fn () {
       let %g = ref_read(%cell);
-      let %sum = add(ref_read(%x.1), …);       the rules of exp and multiply
-      let %_ = ref_write(%x.1, %sum);
+      let %total = add(ref_read(%x.1), …);       the rules of exp and multiply
+      let %_ = ref_write(%x.1, %total);
       %before()
     };
     let %_ = ref_write(%tape, %step);
@@ -342,7 +342,7 @@ class _Step:
                 assert leaf.cell is not None
                 touched = True
                 gradient = bind("gradient", gradient)
-                total = bind("sum", build("add", bind("known", ir.RefRead(leaf.cell)), gradient))
+                total = bind("total", build("add", bind("known", ir.RefRead(leaf.cell)), gradient))
                 bind("set", ir.RefWrite(leaf.cell, total))
         if not touched:
             return
