@@ -11,6 +11,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 import relay
 from relay import transform
 from relay.analysis import sparse_conv2d, sparse_dense
@@ -35,6 +37,13 @@ class Example:
         module = relay.parse('#[version = "0.0.5"]\n' + self.text)
         module = transform.InferType()(module)
         return subject(module, random_inputs(module, Seeded(1)))
+
+
+def with_gradient(given: Subject) -> Callable[[IRModule], Subject]:
+    """The sum of a tensor and itself, whose gradient is 2 everywhere."""
+    twos = np.full((2, 3), 2, "float32")
+    result = to_value((given.result, (twos,)))
+    return lambda module: replace(given, result=result)
 
 
 def other_batch(given: Subject) -> tuple[Pass, Callable[[IRModule], Subject]]:
@@ -159,6 +168,10 @@ EXAMPLES = {
         """
     ),
     "FastMath": Example("def @main(%x: Tensor[(4), float32]) { add(exp(%x), tanh(%x)) }"),
+    "FirstOrderGradient": Example(
+        "def @main(%x: Tensor[(2, 3), float32]) { add(%x, %x) }",
+        make=lambda given: (transform.FirstOrderGradient(), with_gradient(given)),
+    ),
     "FlexibleShapeDispatch": Example(
         "def @main(%x: Tensor[(1, 3), float32]) { nn.relu(%x) }",
         make=lambda given: (transform.FlexibleShapeDispatch([1, 4]), lambda module: given),

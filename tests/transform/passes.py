@@ -83,6 +83,9 @@ PASSES: dict[str, Tried] = {
     "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
     "FakeQuantizationToInteger": Tried(),
     "FastMath": Tried(rtol=1e-5),
+    "FirstOrderGradient": Tried(  # the type of main is another one afterwards
+        lambda: transform.ApplyPassToFunction(transform.FirstOrderGradient(), "none")
+    ),
     "FlattenAtrousConv": Tried(),
     "FlexibleShapeDispatch": Tried(  # the type of main is another one afterwards
         lambda: transform.ApplyPassToFunction(transform.FlexibleShapeDispatch([1]), "none")
