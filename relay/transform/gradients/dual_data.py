@@ -37,8 +37,8 @@ from relay.transform.gradients.accumulate import is_differentiable
 from relay.transform.gradients.dual_types import TypeTwins
 from relay.tree import Steps
 
-# More instances than these are polymorphic recursion at ever larger types.
-MOST_INSTANCES = 1_000
+# A longer chain of instances of one data type is polymorphic recursion at ever larger types.
+MAX_CHAIN = 8
 
 
 class Way(Enum):
@@ -86,13 +86,15 @@ class Conversions:
         """The function that converts data of a type; those it calls are made with it."""
         if (way, ty) in self._made:
             return self._made[way, ty]
-        pending = [ty]
+        pending: list[tuple[TypeCall, tuple[Type, ...]]] = [(ty, ())]
         found = self._declare(way, ty)
         while pending:
-            if len(self._made) > MOST_INSTANCES:
+            current, chain = pending.pop()
+            if chain.count(current.func) > MAX_CHAIN:
                 raise place.refused(ty)
-            current = pending.pop()
-            self.functions[self._made[way, current]] = self._defined(way, current, place, pending)
+            inside: list[TypeCall] = []
+            self.functions[self._made[way, current]] = self._defined(way, current, place, inside)
+            pending += [(one, (*chain, current.func)) for one in inside]
         return found
 
     def _declare(self, way: Way, ty: TypeCall) -> ir.GlobalVar:
@@ -102,7 +104,7 @@ class Conversions:
         return name
 
     def _defined(
-        self, way: Way, ty: TypeCall, place: _Place, pending: list[TypeCall]
+        self, way: Way, ty: TypeCall, place: _Place, needed: list[TypeCall]
     ) -> ir.Function:
         assert isinstance(ty.func, GlobalTypeVar)
         definition = self._module[ty.func]
@@ -128,7 +130,7 @@ class Conversions:
                 for part in tree.postorder(own):
                     if isinstance(part, TypeCall) and (way, part) not in self._made:
                         self._declare(way, part)
-                        pending.append(part)
+                        needed.append(part)
                 fields.append(tree.run(self._of(way, variable, own, place)))
             result = _sequence(fields) if way is Way.SEED else ir.Call(target, tuple(fields))
             patterns = tuple(ir.PatternVar(variable) for variable in variables)
