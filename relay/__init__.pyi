@@ -61,6 +61,8 @@ from relay.export import to_onnx as to_onnx
 from relay.frontend.python import Tensor as Tensor
 from relay.frontend.python import data as data
 from relay.frontend.python import function as function
+from relay.frontend.python import grad as grad
+from relay.frontend.python import value_and_grad as value_and_grad
 from relay.ir import adt as adt
 from relay.ir import expr as expr
 from relay.ir import functor as expr_functor
