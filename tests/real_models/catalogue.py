@@ -115,6 +115,27 @@ def _wake_word(name: str, file: str, digest: str, frames: int, given: str) -> Re
     )
 
 
+SCRIPTS = (
+    RealModel(
+        "silero script",
+        "silero-vad",
+        "6.2.3",
+        "silero_vad/data/silero_vad.jit",
+        "e1122837f4154c511485fe0b9c64455f7b929c96fbb8d79fbdb336383ebd3720",
+        {"x": Drawn(("n", 512)), "sr": Given(16000)},
+        _each("n", 1, 3),
+    ),
+    RealModel(
+        "livekit silero script",
+        "livekit-plugins-vad",
+        "0.0.6",
+        "livekit/plugins/vad/files/silero_vad.jit",
+        "99033608562094bbb44e2363198cd47647a668f846c4c9a9edde68b4800b5fd4",
+        {"x": Drawn(("n", 512)), "sr": Given(16000)},
+        _each("n", 1, 2),
+    ),
+)
+
 ONNX_MODELS = (
     RealModel(
         "silero",

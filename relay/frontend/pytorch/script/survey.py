@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from relay.errors import FrontendError
@@ -15,6 +16,7 @@ from relay.frontend.pytorch.script.numbers import FUNCTIONS
 from relay.frontend.pytorch.script.texts import is_known
 
 CONTROL = ("prim::If", "prim::Loop")
+_FOLDERS = re.compile(r".*[/\\]")
 
 
 def survey(
@@ -25,7 +27,7 @@ def survey(
     for call in program.everything():
         if call.kind not in handlers and call.kind not in CONTROL and not _is_known(call, tables):
             name = f"{call.kind} ({call.attribute})" if call.kind == "prim::PythonOp" else call.kind
-            place = call.span.source_name.name.partition(",")[0]
+            place = _FOLDERS.sub("", call.span.source_name.name.partition(",")[0])
             found.setdefault(f"operator {quoted(name)}", []).append(place)
     return unsupported(
         found, "operators of your own: from_pytorch(model, infos, operators=[table])"
