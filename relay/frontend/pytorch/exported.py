@@ -241,22 +241,26 @@ def _inputs(
                 weights.append(variable)
                 scope.names[call.name] = variable
             case InputKind.USER_INPUT if isinstance(found, torch.Tensor):
-                for size in found.shape:
-                    _declare(sizes, size)
-                variable = Var(call.name, tensor_type(found, sizes))
-                inputs.append(variable)
-                for axis, size in enumerate(found.shape):
-                    dim = sizes.dim(size)
-                    if isinstance(dim, Symbol) and not isinstance(dim, dims.Any):
-                        scope.sources.setdefault(dim, (variable, axis))
-                is_complex = found.dtype in COMPLEX_TYPES
-                scope.names[call.name] = Complex(variable) if is_complex else variable
+                inputs.append(take_input(call.name, found, sizes, scope))
             case InputKind.USER_INPUT:
                 scope.names[call.name] = found  # a constant of the program
             case _:
                 text = f"the program has an input of kind {spec.kind.name.lower()}"
                 raise FrontendError.of(text, expected="tensors, parameters and buffers")
     return [*inputs, *weights], params
+
+
+def take_input(name: str, tensor: torch.Tensor, sizes: Sizes, scope: TorchScope) -> Var:
+    """The parameter of `main` for an input, whose sizes it declares."""
+    for size in tensor.shape:
+        _declare(sizes, size)
+    variable = Var(name, tensor_type(tensor, sizes))
+    for axis, size in enumerate(tensor.shape):
+        dim = sizes.dim(size)
+        if isinstance(dim, Symbol) and not isinstance(dim, dims.Any):
+            scope.sources.setdefault(dim, (variable, axis))
+    scope.names[name] = Complex(variable) if tensor.dtype in COMPLEX_TYPES else variable
+    return variable
 
 
 def _declare(sizes: Sizes, size: Any) -> None:

@@ -1,0 +1,234 @@
+"""`torch.compile(model, backend="relay")`.
+
+    fast = torch.compile(model, backend="relay", options={"threads": 4})
+
+torch.compile cuts Python into graphs, with guards on what it assumed; AOTAutograd makes functions
+of ATen of them, which neither write their inputs nor give views of them, and puts the writes and
+views around. Such a function becomes an executable. Weights are arguments of it, so that every
+change of a parameter is seen; with `options={"freezing": True}` they are constants, which are laid
+out once.
+
+What cannot be compiled runs in PyTorch as it is, with one message of the logger `relay`. So does
+everything under grad mode that needs gradients: `compiled_graph` is where the compilers of forward
+and backward graphs will come in.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch.fx import GraphModule
+
+from relay.errors import RelayError, did_you_mean
+from relay.executors.convention import Argument, Convention
+from relay.executors.make import make_executable
+from relay.frontend.pytorch.graphs import Imported, decompositions, from_graph
+from relay.frontend.pytorch.views import Result, without_views
+from relay.immutable import frozen
+
+log = logging.getLogger("relay")
+
+# Runs a graph: a function of a list of arguments, which gives a list.
+Run = Callable[..., Any]
+
+# The modes of torch.compile: kernels are chosen by what they cost in all of them.
+MODES: Final = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+OPTIONS: Final = ("level", "threads", "exact", "checked", "target", "cache", "stack", "memory")
+
+
+def backend(
+    graph: GraphModule,
+    inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Run:
+    """The backend: a function that does what `graph` does."""
+    chosen = _options(mode, options)
+    if torch.is_grad_enabled() and any(map(_requires_grad, inputs)):
+        warnings.warn(
+            'torch.compile(backend="relay") has no gradients yet: what needs them runs in PyTorch; '
+            "use torch.no_grad() or torch.inference_mode() for inference",
+            stacklevel=1,
+        )
+        return graph.forward
+    from torch._dynamo.backends.common import aot_autograd
+
+    def compiled(inner: GraphModule, _: Sequence[Any]) -> Run:
+        return compiled_graph(inner, chosen)
+
+    make = aot_autograd(
+        fw_compiler=compiled, inference_compiler=compiled, decompositions=decompositions()
+    )
+    try:
+        return make(graph, inputs)
+    except RelayError as error:
+        log.warning("torch.compile: a graph runs in PyTorch: %s", error)
+        return graph.forward
+
+
+def _requires_grad(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+@frozen
+class Chosen:
+    """The options of a call of torch.compile."""
+
+    freezing: bool
+    compile: Mapping[str, Any]  # those of `relay.compile`
+
+
+def _options(mode: str | None, options: Mapping[str, Any] | None) -> Chosen:
+    if mode is not None and mode not in MODES:
+        raise RelayError(f"there is no mode {mode!r}; there are {', '.join(MODES)}")
+    given = dict(options or {})
+    freezing = given.pop("freezing", False)
+    for name in given:
+        if name not in OPTIONS:
+            known = ", ".join(("freezing", *OPTIONS))
+            hint = did_you_mean(str(name), OPTIONS) or f"there are {known}"
+            raise RelayError(f"the backend has no option {name!r}; {hint}")
+    return Chosen(bool(freezing), given)
+
+
+# --- graphs --------------------------------------------------------------------------------------
+
+
+def compiled_graph(graph: GraphModule, chosen: Chosen) -> Run:
+    """A functional graph of ATen, compiled; its arguments come as one list."""
+    from torch._guards import TracingContext
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    plain, results = without_views(graph)
+    with unset_fake_temporarily():
+        imported = from_graph(plain)
+        context = TracingContext.try_get()
+        known = context.fw_metadata if context is not None else None
+        kept = known.static_input_indices if chosen.freezing and known is not None else ()
+        made = CompiledGraph(plain, imported, results, chosen.compile, frozenset(kept))
+        if not made.frozen:
+            made.compile({})
+    return made
+
+
+class CompiledGraph:
+    """A graph as an executable. `frozen` are the arguments that are constants: their values are
+    those of the first call, and are replaced when torch says that they were written."""
+
+    _boxed_call = True  # AOTAutograd gives the arguments as one list, which may be emptied
+
+    def __init__(
+        self,
+        graph: GraphModule,
+        imported: Imported,
+        results: Sequence[Result],
+        options: Mapping[str, Any],
+        frozen: frozenset[int],
+    ) -> None:
+        self.graph = graph
+        self.imported = imported
+        self.results = results
+        self.options = options
+        self.orders = [_order(value) for value in _results(graph)]
+        names = dict(zip(imported.taken, imported.names, strict=True))
+        self.frozen = {number: name for number, name in names.items() if number in frozen}
+        self.taken = [number for number in imported.taken if number not in frozen]
+        self.versions: dict[int, Any] = {}
+        self.executable: Any = None
+        self.failed = False
+
+    def compile(self, weights: Mapping[str, Any]) -> None:
+        """Make the executable."""
+        from relay.driver import Compiled, compile_program
+
+        own = ("threads", "stack", "memory")
+        rest = {name: value for name, value in self.options.items() if name not in own}
+        made: Compiled = compile_program(self.imported.module, weights, **rest)
+        convention = made.convention
+        if convention is not None and weights:
+            left = [one for one in convention.arguments if one.name not in weights]
+            numbered = [Argument(one.name, one.structure, n) for n, one in enumerate(left)]
+            convention = Convention(tuple(numbered), convention.result)
+        limits = {name: self.options[name] for name in own if name in self.options}
+        parts = (made.program, made.code, made.weights)
+        self.executable = make_executable(*parts, convention=convention, **limits)
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        given = list(args)
+        args.clear()
+        found = self._run(given)
+        made = []
+        for result in self.results:
+            value = found[result.compiled]
+            for step in result.steps:
+                value = step(value, given)
+            made.append(value)
+        return made
+
+    def _run(self, given: Sequence[Any]) -> list[Any]:
+        if self.failed:
+            return list(self.graph(*given))
+        try:
+            if self.frozen:
+                self._freeze(given)
+            found = self.executable(*[given[number] for number in self.taken])
+        except RelayError as error:
+            # a functional graph: it can run once more, and PyTorch has its own words for errors
+            self.failed = self.executable is None
+            log.warning("torch.compile: a call runs in PyTorch: %s", error)
+            return list(self.graph(*given))
+        return [_laid_out(one, order) for one, order in zip(found, self.orders, strict=True)]
+
+    def _freeze(self, args: Sequence[Any]) -> None:
+        """Take the constants over at the first call, and where they have changed since."""
+        changed = {}
+        for number in self.frozen:
+            tensor = args[number]
+            version = (id(tensor), tensor.data_ptr(), _version(tensor))
+            if self.versions.get(number) != version:
+                self.versions[number] = version
+                changed[self.frozen[number]] = tensor.detach()
+        if self.executable is None:
+            self.compile(changed)
+        elif changed:
+            self.executable.set_params(changed)
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _results(graph: GraphModule) -> list[Any]:
+    """What torch says about the results of a graph."""
+    found = graph.graph.output_node().args[0]
+    given = found if isinstance(found, list | tuple) else [found]
+    return [getattr(one, "meta", {}).get("val") for one in given]
+
+
+def _order(value: Any) -> tuple[int, ...] | None:
+    """The axes of a result in the order of its strides; None for row by row."""
+    if not isinstance(value, torch.Tensor) or value.dim() < 2:
+        return None
+    try:
+        if value.is_contiguous():
+            return None
+        strides = [int(stride) for stride in value.stride()]
+        order = sorted(range(value.dim()), key=lambda axis: -strides[axis])
+    except (RuntimeError, TypeError):  # strides that only a run knows
+        return None
+    return None if order == [*range(value.dim())] else tuple(order)
+
+
+def _laid_out(value: Any, order: tuple[int, ...] | None) -> Any:
+    """A result as PyTorch lays it out: later code may rely on that."""
+    if isinstance(value, np.ndarray):  # of a graph without inputs
+        value = torch.from_numpy(value)
+    if order is None:
+        return value
+    return torch.empty_permuted(value.shape, order, dtype=value.dtype).copy_(value)
