@@ -118,7 +118,14 @@ def max_pool_with_indices(
 
 
 @table("max_unpool2d", "max_unpool3d")
-def max_unpool(node: Node, self: Expr, indices: Expr, output_size: Sequence[Size], *_: Any) -> Expr:
+def max_unpool(
+    node: Node,
+    self: Expr,
+    indices: Expr,
+    output_size: Sequence[Size],
+    *_: Any,
+    reduction: str = "update",
+) -> Expr:
     """Zeros, with the elements at their places in their channel."""
     ahead = dimensions(node, self, 0, node.rank(self) - len(output_size))
     inside = volume(node, dimensions(node, self, len(ahead)))
@@ -129,7 +136,7 @@ def max_unpool(node: Node, self: Expr, indices: Expr, output_size: Sequence[Size
     shape = (*node.shape(self)[: len(ahead)], node.known(whole))
     zeros = node.declare(empty, shape, node.dtype(self))
     places = in_range(node, places, zeros, (len(ahead),))
-    flat = node.let(op.scatter_elements(zeros, places, data, axis=len(ahead)))
+    flat = node.let(op.scatter_elements(zeros, places, data, len(ahead), reduction))
     return to_shape(node, flat, [*ahead, *output_size])
 
 
