@@ -67,11 +67,14 @@ def _unary(operator: Callable[[Any], Any], node: Any, data: Any) -> Any:
 
 @cache
 def tables_in(folder: str) -> tuple[Converters, ...]:
-    """The tables named `table` of all files in a package."""
+    """The tables of all files in a package, named `table`, or several in `tables`."""
     package = importlib.import_module(folder)
     names = sorted(found.name for found in walk_packages(package.__path__, f"{package.__name__}."))
-    tables = (getattr(importlib.import_module(name), "table", None) for name in names)
-    return tuple(table for table in tables if table is not None)
+    found: list[Converters] = []
+    for module in map(importlib.import_module, names):
+        found += getattr(module, "tables", ())
+        found += [module.table] if hasattr(module, "table") else []
+    return tuple(found)
 
 
 def find(tables: Sequence[Converters], domain: str, name: str, version: int) -> Converter | None:

@@ -121,7 +121,7 @@ class GraphImporter:
         namespace, name, overload = parts_of(target)
         declared = tensor_type(found, self.sizes) if isinstance(found, torch.Tensor) else None
         span = span_of(call)
-        node = Node(f"{namespace}.{name}", span, scope, call.name, declared)
+        node = Node(f"{namespace}.{name}", span, scope, call.name, declared, overload)
         args = [self.value(one, scope) for one in call.args]
         named = {
             key: self.value(one, scope) for key, one in call.kwargs.items() if key not in DROPPED

@@ -37,6 +37,7 @@ class Node(Builder):
     name: str = ""  # of the call in its graph
     # the type torch found for the result, where it is one tensor
     declared: TensorType | None = None
+    overload: str = ""
 
     give_sizes = "export the model with fixed sizes for this axis"
 
