@@ -81,6 +81,8 @@ def _as_graph(function: ir.Function) -> ir.Function:
                 pass
             case ir.Op() | ir.Var() | ir.Constant() | ir.Tuple() | ir.TupleGetItem():
                 pass
+            case ir.Constructor() | ir.GlobalVar():
+                pass  # the call of it is refused, at its place
             case _:
                 raise GradientError.of(
                     "this is no dataflow code",
