@@ -10,6 +10,10 @@ from relay.target.cuda.architecture import ARCHITECTURES
 from relay.target.cuda.driver import Driver
 
 
+class Function(str):
+    """A loaded function: each is another, whatever its name."""
+
+
 class RecordingDriver(Driver):
     def __init__(self, arch="sm_90", functions=None):
         self.architecture = ARCHITECTURES[arch]
@@ -19,6 +23,7 @@ class RecordingDriver(Driver):
         self.pinned = {}
         self.recording = None
         self.graphs = []
+        self.held = set()  # streams, graphs and functions
 
     def enter(self):
         pass
@@ -67,14 +72,24 @@ class RecordingDriver(Driver):
 
     # --- kernels
 
+    def hold(self, kind, what):
+        self.held.add((kind, id(what)))
+        return what
+
     def stream(self):
-        return object()
+        return self.hold("stream", object())
+
+    def end_stream(self, stream):
+        self.held.remove(("stream", id(stream)))
 
     def synchronize(self, stream):
         self.said("synchronize")
 
     def function(self, cubin, name, shared):
-        return name
+        return self.hold("function", Function(name))
+
+    def unload(self, function):
+        self.held.remove(("function", id(function)))
 
     def launch(self, function, grid, threads, shared, arguments, stream, dependent):
         assert arguments[-2:] == [0, 0]  # the parameters that Triton hides
@@ -95,7 +110,10 @@ class RecordingDriver(Driver):
     def end_graph(self, stream):
         graph, self.recording = self.recording, None
         self.graphs.append(graph)
-        return graph
+        return self.hold("graph", graph)
+
+    def free_graph(self, graph):
+        self.held.remove(("graph", id(graph)))
 
     def launch_graph(self, graph, stream):
         self.said("graph", len(graph))

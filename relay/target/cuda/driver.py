@@ -73,12 +73,20 @@ class Driver(ABC):
         """A new stream."""
 
     @abstractmethod
+    def end_stream(self, stream: Handle) -> None:
+        """Give a stream back, of which all is done."""
+
+    @abstractmethod
     def synchronize(self, stream: Handle) -> None:
         """Wait until all of a stream is done."""
 
     @abstractmethod
     def function(self, cubin: bytes, name: str, shared: int) -> Handle:
         """A function of machine code, which uses `shared` bytes of shared memory."""
+
+    @abstractmethod
+    def unload(self, function: Handle) -> None:
+        """Give the code of a function back."""
 
     @abstractmethod
     def launch(
@@ -104,6 +112,10 @@ class Driver(ABC):
     @abstractmethod
     def launch_graph(self, graph: Handle, stream: Handle) -> None:
         """Run a graph."""
+
+    @abstractmethod
+    def free_graph(self, graph: Handle) -> None:
+        """Give a graph back."""
 
 
 class SystemDriver(Driver):
@@ -193,6 +205,10 @@ class SystemDriver(Driver):
         flags = self._cuda.CUstream_flags.CU_STREAM_NON_BLOCKING
         return self._call(self._cuda.cuStreamCreate, flags)
 
+    def end_stream(self, stream: Handle) -> None:
+        self.enter()
+        self._call(self._cuda.cuStreamDestroy, stream)
+
     def synchronize(self, stream: Handle) -> None:
         self._call(self._cuda.cuStreamSynchronize, stream)
 
@@ -204,7 +220,11 @@ class SystemDriver(Driver):
             attribute = self._cuda.CUfunction_attribute
             most = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self._call(self._cuda.cuFuncSetAttribute, function, most, shared)
-        return function
+        return function, module
+
+    def unload(self, function: Handle) -> None:
+        self.enter()
+        self._call(self._cuda.cuModuleUnload, function[1])
 
     def launch(
         self,
@@ -224,7 +244,7 @@ class SystemDriver(Driver):
         config.attrs = [self._dependent] if dependent else []
         config.numAttrs = len(config.attrs)
         packed = tuple(arguments), (_POINTER,) * len(arguments)
-        self._call(self._cuda.cuLaunchKernelEx, config, function, packed, 0)
+        self._call(self._cuda.cuLaunchKernelEx, config, function[0], packed, 0)
 
     def begin_graph(self, stream: Handle) -> None:
         mode = self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
@@ -232,10 +252,16 @@ class SystemDriver(Driver):
 
     def end_graph(self, stream: Handle) -> Handle:
         graph = self._call(self._cuda.cuStreamEndCapture, stream)
-        return self._call(self._cuda.cuGraphInstantiate, graph, 0)
+        ready = self._call(self._cuda.cuGraphInstantiate, graph, 0)
+        self._call(self._cuda.cuGraphDestroy, graph)
+        return ready
 
     def launch_graph(self, graph: Handle, stream: Handle) -> None:
         self._call(self._cuda.cuGraphLaunch, graph, stream)
+
+    def free_graph(self, graph: Handle) -> None:
+        self.enter()
+        self._call(self._cuda.cuGraphExecDestroy, graph)
 
     def _launch_attribute(self) -> Any:
         kinds = self._cuda.CUlaunchAttributeID

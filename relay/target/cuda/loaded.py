@@ -15,6 +15,7 @@ import json
 import weakref
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,10 @@ class DeviceKernels(Loaded):
                 rest.append((kernel, data))
         self._host = _host_kernels(rest, threads) if rest else None
         self._free: list[SingleCall] = []
+        self._stream = _stream(self, driver)
+        for launches in self.launches.values():
+            for launch in launches:
+                _finally(self, driver.unload, launch.function)
 
     @property
     def on_host(self) -> Loaded:
@@ -95,21 +100,22 @@ class DeviceKernels(Loaded):
         address = driver.allocate_host(size)
         memory = (ctypes.c_uint8 * max(1, size)).from_address(address)
         block = np.frombuffer(memoryview(memory), np.uint8)
-        weakref.finalize(memory, driver.free_host, address).atexit = False
+        _finally(memory, driver.free_host, address)
         return block if size else block[:0]
 
     def reserve(self, size: int) -> Place:
         driver = self.driver
         driver.enter()
         memory = _DeviceMemory(driver.allocate(size))
-        weakref.finalize(memory, driver.free, memory.address).atexit = False
+        _finally(memory, driver.free, memory.address)
         return Place(memory.address, memory)
 
     def place(self, array: np.ndarray) -> Place:
         placed = self.reserve(array.nbytes)
-        stream = self.driver.stream()
-        self.driver.copy_in(placed.address, address_of(array), array.nbytes, stream)
-        self.driver.synchronize(stream)
+        if array.nbytes:
+            stream = self._stream
+            self.driver.copy_in(placed.address, address_of(array), array.nbytes, stream)
+            self.driver.synchronize(stream)
         return placed
 
     def launch(
@@ -134,6 +140,17 @@ class DeviceKernels(Loaded):
                 stream,
                 one.dependent and not (first and number == 0),
             )
+
+
+def _finally(owner: object, release: Callable[[Any], None], what: Any) -> None:
+    """Release something of the driver when its owner is gone, or as the process ends, by itself."""
+    weakref.finalize(owner, release, what).atexit = False
+
+
+def _stream(owner: object, driver: Driver) -> Handle:
+    stream = driver.stream()
+    _finally(owner, driver.end_stream, stream)
+    return stream
 
 
 class _DeviceMemory:
@@ -165,12 +182,23 @@ def _host_kernels(rest: Sequence[tuple[Kernel, bytes]], threads: int) -> Loaded:
     return target.load(kernels, code, threads=threads, support=target.support(False))
 
 
+class _Graph:
+    """A recorded graph, to be run in a stream."""
+
+    def __init__(self, driver: Driver, graph: Handle, stream: Handle) -> None:
+        self.driver, self.graph, self.stream = driver, graph, stream
+        _finally(self, driver.free_graph, graph)
+
+    def __call__(self) -> None:
+        self.driver.launch_graph(self.graph, self.stream)
+
+
 class SingleCall:
     """Memory of the device for one kernel at a time, whose tensors lie in memory of the host."""
 
     def __init__(self, kernels: DeviceKernels) -> None:
         self.kernels = kernels
-        self.stream = kernels.driver.stream()
+        self.stream = _stream(self, kernels.driver)
         self.places: dict[tuple[int, int], Place] = {}  # by number and size
 
     def run(self, kernel: Kernel, launches: Sequence[Launch], words: Sequence[int]) -> None:
@@ -239,7 +267,7 @@ class DeviceFrame(CallFrame):
         self.kernels = sequence.kernels
         self.driver = self.kernels.driver
         self.driver.enter()
-        self.stream = self.driver.stream()
+        self.stream = _stream(self, self.driver)
         self.inputs, self.outputs = sequence.inputs, sequence.outputs
         self.given = len(self.inputs) + len(self.outputs)
         self.places = [self.kernels.reserve(size) for size in (*self.inputs, *self.outputs)]
@@ -306,7 +334,7 @@ class DeviceFrame(CallFrame):
                 first = first and not launches
         finally:
             graph = driver.end_graph(stream)
-        return lambda: driver.launch_graph(graph, stream)
+        return _Graph(driver, graph, stream)
 
     def _on_host(self, call: KernelCall) -> Callable[[], None]:
         """A call of a kernel of the host, over copies."""

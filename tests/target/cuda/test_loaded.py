@@ -156,10 +156,10 @@ def test_the_host_computes_what_the_device_cannot_between_two_graphs(driver):
 def test_memory_is_given_back(driver):
     exe = compiled(driver, lambda x: relay.nn.softmax(relay.exp(x)), (4, 32))
     exe(np.zeros((4, 32), "float32"))
-    assert driver.blocks and driver.pinned
+    assert driver.blocks and driver.pinned and driver.held
     del exe
     gc.collect()
-    assert not driver.blocks and not driver.pinned
+    assert not driver.blocks and not driver.pinned and not driver.held
 
 
 def test_a_profile_keeps_the_memory_of_its_steps(driver):
