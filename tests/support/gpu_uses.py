@@ -3,6 +3,7 @@
 import numpy as np
 
 from relay import dtypes
+from relay.errors import EvaluationError
 from relay.lower.kernel import Options, Param, Result
 from relay.lower.lower import lower_computed
 from relay.op.opdef import get
@@ -22,13 +23,19 @@ def some_uses(name, part):
 
 def check_use(use, target):
     """Run the kernels of a use; the number of those for the device, and of those for the host."""
+    try:
+        wanted = expected(use)
+    except (EvaluationError, IndexError):
+        # an index of a sample may lie outside of a tensor that was made smaller
+        if not use.reshaped:
+            raise
+        return 0, 0
     computed, arrays = to_tensors(use)
     made = lower_computed(computed, [False] * len(arrays), target, Options())
     kernels = list({step.kernel.name: step.kernel for step in made.steps}.values())
     code = target.compile([kernel.ir for kernel in kernels])
     loaded = target.load(kernels, code, threads=1, support={})
     given = {Param(i): np.ascontiguousarray(array) for i, array in enumerate(arrays)}
-    results = []
     for step in made.steps:
         words = [address_of(given[place]) for place in step.inputs]
         for place, spec in zip(step.outputs, step.kernel.outputs, strict=True):
@@ -40,6 +47,6 @@ def check_use(use, target):
             words.append(address_of(block))
         loaded.invoke(step.kernel.name, words)
     results = [given[Result(i)] for i in range(len(computed.outputs))]
-    assert_agree(use, trimmed(use.op, results), expected(use))
+    assert_agree(use, trimmed(use.op, results), wanted)
     device = sum(map(host.is_device_code, code))
     return device, len(code) - device

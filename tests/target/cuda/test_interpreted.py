@@ -8,7 +8,7 @@ from tests.support.interpreted_gpu import InterpretedGPU
 pytest.importorskip("triton", reason="the extra `cuda` is not installed")
 
 
-@pytest.mark.rotate(4)
+@pytest.mark.rotate(8)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_agree_with_the_processor(name):
     check(name, InterpretedGPU("sm_80"))

@@ -15,7 +15,7 @@ PART = 20  # of the uses of an operator
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.rotate(60)
+@pytest.mark.rotate(100)
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_agree_with_the_reference(name):
     for use in some_uses(name, PART):

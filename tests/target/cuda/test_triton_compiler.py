@@ -18,7 +18,7 @@ triton = pytest.importorskip("triton", reason="the extra `cuda` is not installed
 ARCHS = ("sm_80", "sm_90", "sm_100")
 
 
-@pytest.mark.rotate(16)
+@pytest.mark.rotate(32)
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_compile(name, arch):
