@@ -45,6 +45,9 @@ OF_SIZES = {
     "neg": "neg",
 }  # fmt: skip
 
+# functions of lists of numbers, by the function of two of them
+_FOLDED = {"min": "min", "max": "max", "sum": "add", "any": "__or__", "all": "__and__"}
+
 _OF_LISTS = {
     "add": containers.add,
     "mul": containers.times,
@@ -66,8 +69,9 @@ def operator(converter: Converter, path: Path, call: Call, *values: Any) -> Any:
         if isinstance(first, ListCell) and name == "ne":
             same = containers.equal(converter, path, call, *values)
             return on_numbers(converter, path, call, "__not__", same)
-        if isinstance(first, ListCell) and name in ("min", "max", "sum") and namespace == "prim":
-            return containers.folded(converter, path, call, name, first)
+        of_numbers = isinstance(first, ListCell) and "Tensor" not in call.schema
+        if of_numbers and name in _FOLDED and len(values) == 1:
+            return containers.folded(converter, path, call, _FOLDED[name], first)
         if isinstance(first, DictCell) and name == "__contains__":
             return containers.contains(converter, path, call, *values)
         if isinstance(first, str | Text) and texts.is_known(name):

@@ -7,7 +7,7 @@ have keys that are known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relay import op
@@ -33,7 +33,7 @@ from relay.frontend.pytorch.script.converter import Converter, Handlers
 from relay.frontend.pytorch.script.failing import fail
 from relay.frontend.pytorch.script.forms import LIST, ChainForm, Same, joined
 from relay.frontend.pytorch.script.graph import Call
-from relay.frontend.pytorch.script.numbers import on_numbers
+from relay.frontend.pytorch.script.numbers import of_element, on_numbers
 from relay.frontend.pytorch.script.path import Path, packed
 from relay.frontend.pytorch.script.values import (
     NOTHING,
@@ -49,6 +49,9 @@ from relay.ir.expr import Expr
 from relay.ir.types import TypeCall
 
 table = Handlers()
+
+# functions of two numbers, and what they give for none
+_OF_NOTHING: Mapping[str, Any] = {"add": 0, "__or__": False, "__and__": True}
 
 
 def held(path: Path, call: Call, value: Any) -> Any:
@@ -430,9 +433,14 @@ def equal(converter: Converter, path: Path, call: Call, one: Any, other: Any) ->
 def folded(converter: Converter, path: Path, call: Call, name: str, cell: Any) -> Any:
     """The least, the largest or the sum of a list of numbers."""
     values = held(path, call, cell)
-    if isinstance(values, Chain) or (not values and name != "add"):
+    if isinstance(values, Chain):
         raise FrontendError.of(f"{call.operator} of a list of unknown length", call.span)
-    found = values[0] if values else 0
+    if name.startswith("__"):
+        values = [of_element(converter, path, call, one, "bool") for one in values]
+    if not values and name not in _OF_NOTHING:
+        fail(path, call, f"{call.operator} of an empty list")
+        return []
+    found = values[0] if values else _OF_NOTHING[name]
     for value in values[1:]:
         found = on_numbers(converter, path, call, name, found, value)
     return found

@@ -41,7 +41,9 @@ def _is_known(call: Call, tables: Sequence[common.Converters]) -> bool:
     namespace, _, name = call.kind.partition("::")
     schema = schema_of(call.schema)
     of_tensors = any("Tensor" in one.type for one in schema.arguments)
-    if not of_tensors and (name in FUNCTIONS or is_known(name) or name in ("slice", "sum", "ne")):
+    if not of_tensors and (
+        name in FUNCTIONS or is_known(name) or name in ("slice", "sum", "any", "all", "ne")
+    ):
         return True
     if schema.writes is not None:
         if name in ("zero_", "fill_", "copy_", "detach_"):

@@ -42,6 +42,11 @@ def of_numbers(x: torch.Tensor, n: int):
     return total, numbers, len(numbers), 2 in [1, n], [n, 2] == [3, 2]
 
 
+def reduced(x: torch.Tensor, n: int):
+    numbers = [3, n, 2]
+    return sum(numbers), min(numbers), max(numbers), all(numbers), any([n > 5, n > 2])
+
+
 def nested(x: torch.Tensor, n: int):
     rows: list[list[torch.Tensor]] = []
     for i in range(n):
@@ -131,7 +136,7 @@ def aliased(x: torch.Tensor, n: int):
     return len(one), other
 
 
-CASES = [grown, changed, of_numbers, nested, sliced, comprehension, tuples, dictionaries]
+CASES = [reduced, grown, changed, of_numbers, nested, sliced, comprehension, tuples, dictionaries]
 CASES += [optional, found_in_a_loop, aliased]
 
 
