@@ -21,6 +21,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from relay.nd import NDArray
+from tools.torch_core_samples import CORE, FIRST
 
 # results that are unique only up to a sign or a phase: their entries say what to compare
 FACTORIZATIONS = ("linalg.", "svd", "qr", "pca_lowrank", "geqrf", "lu")
@@ -76,19 +77,30 @@ class Calls(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Case:
-    """An exported program with its inputs and the results of eager torch."""
+    """An exported program with its inputs and the results of eager torch, all of them and those
+    that are no constants."""
 
     program: Any
-    inputs: list[torch.Tensor]
+    inputs: tuple[torch.Tensor, ...]
     eager: Callable[[], list[torch.Tensor]]
+    kept: list[bool]
+
+
+@dataclass(frozen=True)
+class Core:
+    """An entry of our own, for a core operator that the database has none of."""
+
+    name: str
+    arguments: Sequence[Callable[[], tuple[Any, ...]]]
 
 
 @cache
 def entries() -> dict[str, Any]:
-    """The entries of the database by name and variant."""
+    """The entries of the database by name and variant, and our own as `core.` and the name."""
     from torch.testing._internal.common_methods_invocations import op_db
 
-    return {".".join(filter(None, (one.name, one.variant_test_name))): one for one in op_db}
+    found = {".".join(filter(None, (one.name, one.variant_test_name))): one for one in op_db}
+    return {**found, **{f"core.{name}": Core(name, makers) for name, makers in CORE.items()}}
 
 
 def samples_of(entry: Any, dtype: torch.dtype, most: int | None = None) -> list[Sample]:
@@ -96,6 +108,10 @@ def samples_of(entry: Any, dtype: torch.dtype, most: int | None = None) -> list[
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
+    if isinstance(entry, Core):
+        operator = getattr(torch.ops.aten, entry.name)
+        made = entry.arguments if dtype == torch.float32 else ()
+        return [Sample(operator, make(), {}, FIRST.get(entry.name)) for make in made]
     if dtype not in entry.supported_dtypes("cpu"):
         return []
     is_factorization = entry.name.startswith(FACTORIZATIONS)
@@ -134,11 +150,9 @@ def exported(samples: Sequence[Sample]) -> Case:
 
     def eager() -> list[torch.Tensor]:
         with warnings.catch_warnings(action="ignore"), torch.no_grad():
-            found = module(*inputs)
-        chosen = [one for one, keep in zip(found, kept, strict=True) if keep]
-        return [pairs(torch.as_tensor(one)) for one in chosen]
+            return [*map(as_tensor, module(*inputs))]
 
-    return Case(program, [pairs(one) for one in inputs], eager)
+    return Case(program, inputs, eager, kept)
 
 
 def pairs(tensor: torch.Tensor) -> torch.Tensor:
@@ -166,11 +180,13 @@ def _tagged(target: Any, tag: torch.Tag) -> bool:
 
 
 def as_tensor(value: Any) -> torch.Tensor:
-    """A result of Relay as a tensor of torch."""
+    """A result as a tensor of torch, complex numbers as pairs."""
     if isinstance(value, NDArray):
         value = value.numpy()
     if isinstance(value, torch.Tensor):
         return pairs(value)
+    if isinstance(value, bool | int | float | complex):
+        return pairs(torch.as_tensor(value))
     array = np.asarray(value)
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)

@@ -170,23 +170,36 @@ def outcome_of(name: str, samples: Sequence[Any], native: bool) -> str:
     if found := unsupported(case.program):
         raise Missing(found)
     mod, params = from_pytorch(case.program)
-    runs: list[Callable[..., Any]] = [create_executor("debug", mod, params=params).evaluate()]
-    if native:
-        runs.append(natively(compile_model(mod, params)))
-    for run in runs:
-        found = run(*case.inputs)
-        several = isinstance(found, TupleValue | tuple | list)
-        mine = [of.as_tensor(one) for one in (found if several else [found])]
-        if of.is_unset(case.program):
-            wrongs = (of.wrong_type(*pair) for pair in zip(mine, theirs, strict=True))
-            wrong = next(filter(None, wrongs), "")
-        elif of.is_random(case.program):
-            wrong = of.other_distribution(mine, [case.eager() for _ in range(of.DRAWS)])
-        else:
-            wrong = of.difference(mine, theirs, of.LOOSE.get(name, 1))
-        if wrong:
-            return wrong if run is runs[0] else f"native: {wrong}"
-    return ""
+    interpreter = create_executor("debug", mod, params=params).evaluate()
+    found = interpreter(*map(of.pairs, case.inputs))
+    results = list(found) if isinstance(found, TupleValue) else [found]
+    # an executable gives constants as well
+    parts = [one for one, keep in zip(theirs, case.kept, strict=True) if keep]
+    wrong = compared(name, case, results, parts)
+    if not wrong and native:
+        found = natively(compile_model(mod, params))(*case.inputs)
+        results = list(found) if isinstance(found, tuple | list) else [found]
+        if wrong := compared(name, case, results, theirs):
+            return f"native: {wrong}"
+    return wrong
+
+
+def compared(name: str, case: Any, results: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """What is wrong with the results of a program."""
+    from tools import torch_samples as of
+
+    mine = [of.as_tensor(one) for one in results]
+    if len(mine) != len(theirs):
+        return f"{len(mine)} results instead of {len(theirs)}"
+    if of.is_unset(case.program):
+        wrongs = (of.wrong_type(*pair) for pair in zip(mine, theirs, strict=True))
+        return next(filter(None, wrongs), "")
+    if of.is_random(case.program):
+        runs = [case.eager() for _ in range(of.DRAWS)]
+        if len(mine) < len(runs[0]):
+            runs = [[one for one, keep in zip(run, case.kept, strict=True) if keep] for run in runs]
+        return of.other_distribution(mine, runs)
+    return of.difference(mine, theirs, of.LOOSE.get(name, 1))
 
 
 def natively(compiled: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ SCRIPTS = {
     "kernels": "peak,chain,gemm,rows,blocked,layers,integers",
     "models": "mlp,dqn",
     "passes": "dqn,times,growth",
+    "pytorch": "mlp",
     "real_models": "small",
 }
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tools.torch_samples import entries
 from tools.torch_suite import (
     MAIN,
     Effort,
@@ -35,6 +36,30 @@ def test_some_samples_of_common_operators_agree():
 def test_all_entries_agree(part):
     chosen = [name for name in names() if excluded(name) is None]
     assert failures(run(name, Effort()) for name in chosen[part::PARTS]) == []
+
+
+def test_every_core_operator_has_an_entry():
+    import torch
+
+    packets = {
+        schema.name.removeprefix("aten::")
+        for schema in torch._C._jit_get_all_schemas()
+        if schema.name.startswith("aten::")
+        and torch.Tag.core in getattr(_overload(schema), "tags", ())
+    }
+    known = entries()
+    tested = {name.removeprefix("core.") for name in known}
+    tested |= {name.rpartition(".")[2] for name in known}
+    tested |= {getattr(one, "aten_name", None) or one.name for one in known.values()}
+    assert len(packets) > 150
+    assert packets - tested == set()
+
+
+def _overload(schema):
+    import torch
+
+    packet = getattr(torch.ops.aten, schema.name.removeprefix("aten::"))
+    return getattr(packet, schema.overload_name or "default", None)
 
 
 def test_everything_that_is_excluded_is_there_and_has_a_reason():

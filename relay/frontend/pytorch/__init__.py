@@ -3,6 +3,7 @@
 mod, params = relay.frontend.from_pytorch(model, (example,))
 """
 
+from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.importer import from_pytorch
 
-__all__ = ["from_pytorch"]
+__all__ = ["Converters", "from_pytorch"]

@@ -1,0 +1,156 @@
+"""Models of PyTorch: ours beside eager torch and inductor, latency, time to compile, memory.
+
+    python benchmarks/pytorch.py                        all models, small configurations
+    python benchmarks/pytorch.py --models bert,llama    some
+    python benchmarks/pytorch.py --threads 2            with two threads, as the peers
+    python benchmarks/pytorch.py --json out.json        records besides the table
+
+The models of `transformers` are those of tests/models/in_transformers.py, exported with batch and
+length open. Latencies are measured in turns in one process; time to compile and the growth of the
+largest resident size are measured in a process for each, with empty caches, which calls five times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+from measure import Run, arguments, relative_error, started, take_turns
+
+import relay
+from relay.cache import Cache
+
+try:
+    from tests.models.in_transformers import MODELS, exported
+except ImportError:  # transformers is an extra
+    MODELS = {}
+
+BATCH, LENGTH = 4, 32
+RUNNERS = ("relay", "eager", "inductor")
+
+
+class Mlp(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(64, 256), torch.nn.Linear(256, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.second(torch.relu(self.first(x))), -1)
+
+
+def prepared(name: str) -> tuple[Any, torch.nn.Module, tuple[torch.Tensor, ...]]:
+    """What Relay compiles, the eager model, and inputs."""
+    torch.manual_seed(0)
+    if name == "mlp":
+        model, inputs = Mlp().eval(), (torch.randn(BATCH, 64),)
+        return torch.export.export(model, inputs), model, inputs
+    found = exported(MODELS[name])
+    batch, length = BATCH if found.batch else 2, LENGTH if found.length else 8
+    return found.program, found.eager, MODELS[name].inputs(batch, length)
+
+
+def compiled(
+    runner: str, program: Any, eager: torch.nn.Module, threads: int, folder: str
+) -> Callable[..., Any]:
+    """A model as a runner calls it."""
+    if runner == "relay":
+        return relay.compile(program, threads=threads, cache=Cache(folder))
+    if runner == "eager":
+        return eager
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
+    return torch.compile(eager, dynamic=True)
+
+
+def alone(name: str, runner: str, threads: int) -> dict[str, float]:
+    """Seconds to the first result and growth of memory, in a process of its own."""
+    command = [sys.executable, __file__, "--models", name, "--alone", runner]
+    done = subprocess.run(
+        [*command, "--threads", str(threads)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return {}
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def in_this_process(name: str, runner: str, threads: int) -> None:
+    program, eager, inputs = prepared(name)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        start = time.perf_counter()
+        run = compiled(runner, program, eager, threads, folder)
+        run(*inputs)
+        seconds = time.perf_counter() - start
+        for _ in range(4):
+            run(*inputs)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps({"seconds": seconds, "mib": (after - before) / 1024}))
+
+
+def measure(run: Run, name: str) -> None:
+    program, eager, inputs = prepared(name)
+    names = RUNNERS[:2] if run.quick else RUNNERS
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        runners = {one: compiled(one, program, eager, run.threads, folder) for one in names}
+        results = {one: first(call(*inputs)) for one, call in runners.items()}
+        times = take_turns(
+            {one: lambda call=call: call(*inputs) for one, call in runners.items()},
+            run.threads,
+            run.effort,
+            time.process_time,
+        )
+        doubled = tuple(one.double() if one.is_floating_point() else one for one in inputs)
+        exact = first(eager.double()(*doubled))
+    costs = {} if run.quick else {one: alone(name, one, run.threads) for one in names}
+    note = "  ".join(
+        f"{one}: {cost['seconds']:.1f} s, {cost['mib']:.0f} MiB"
+        for one, cost in costs.items()
+        if cost
+    )
+    run.report.compare(
+        name,
+        run.threads,
+        times,
+        error=relative_error(results["relay"].numpy(), exact.numpy()),
+        compile_s=costs.get("relay", {}).get("seconds"),
+        note=note,
+        costs=costs,
+    )
+
+
+def first(results: Any) -> torch.Tensor:
+    found: torch.Tensor = results if isinstance(results, torch.Tensor) else results[0]
+    return found
+
+
+def main() -> None:
+    known = ["mlp", *MODELS]
+    parser = arguments(__doc__, known)
+    parser.add_argument("--alone", choices=RUNNERS, help="only time to compile, in this process")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(given.threads)
+    if given.alone:
+        in_this_process(given.models, given.alone, given.threads)
+        return
+    run = started(given, known)
+    print("  inductor: torch.compile(model, dynamic=True), without autotuning")
+    for name in run.models:
+        measure(run, name)
+    run.report.write(given.json)
+
+
+if __name__ == "__main__":
+    main()
