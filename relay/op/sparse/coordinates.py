@@ -16,7 +16,13 @@ from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.numerics import convert
-from relay.op.gradient_rules import NO_FLOATS, UNWRITTEN
+from relay.op.gradient_rules import (
+    NO_FLOATS,
+    UNWRITTEN,
+    Backward,
+    Composed,
+    build,
+)
 from relay.op.known import is_known
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
@@ -131,6 +137,32 @@ def sparse_to_dense(
     return get("dyn.sparse_to_dense")(sparse_indices, sparse_values, filler, output_shape)
 
 
+def _scattered(site: Backward) -> Expr:
+    """The values written into a tensor of the default."""
+    indices, values, default, *shape = site.args
+    ty, own = site.type, site.tensor_type(values)
+    filler = default.astype(ty.dtype) if site.tensor_type(default).dtype != ty.dtype else default
+    dense = (
+        build("dyn.full", filler, *shape, dtype=ty.dtype)
+        if shape
+        else build("full", filler, shape=site.attrs.output_shape, dtype=ty.dtype)
+    )
+    wide = build("cast", indices, dtype="int64")
+    # negative coordinates are out of range here
+    nowhere = build("full_like", wide, const(2**40, "int64"))
+    places = build("where", build("less", wide, const(0, "int64")), nowhere, wide)
+    if len(site.tensor_type(indices).shape) == 2:
+        places = build("transpose", places, axes=(1, 0))
+    else:
+        places = build("reshape", places, newshape=(1, -1))
+    row = build("take", places, const(0, "int64"), axis=0)
+    if own.shape:
+        row_of_values = values
+    else:
+        row_of_values = build("broadcast_to_like", values, row.astype(ty.dtype))
+    return build("scatter_nd", dense, places, row_of_values, mode="update")
+
+
 SPARSE_TO_DENSE = define(
     "sparse_to_dense",
     doc="A dense tensor with the given values at their coordinates and another value elsewhere. "
@@ -153,7 +185,7 @@ SPARSE_TO_DENSE = define(
         sample(Tensor((), "int32", 0, 3), (), (), dtype="float16", output_shape=(3,)),
         sample(Tensor((0, 3), "int32"), (0,), (), dtype="bool", output_shape=(2, 0, 2)),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_scattered),
 )
 
 # --- empty rows --------------------------------------------------------------------------------

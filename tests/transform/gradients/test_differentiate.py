@@ -142,6 +142,19 @@ def test_chains_of_any_length_are_differentiated() -> None:
     assert float(found[1][0].numpy()) == 1
 
 
+def test_loops_of_many_rounds_are_differentiated() -> None:
+    module = program(
+        """def @loop(%x: float64, %a: float64, %n: int32) -> float64 {
+          if (%n == 0) { %a } else { @loop(%x, %a * %x, %n - 1) }
+        }
+        def @main(%x: float64, %n: int32) -> float64 { @loop(%x, 1f64, %n) }"""
+    )
+    rounds, at = 20_000, 1 - 1e-5
+    function = gradient(module["main"], module, wrt=[0])
+    found = evaluate(module, function, np.array(at), np.array(rounds, "int32"), kind="vm")
+    np.testing.assert_allclose(found[1][0].numpy(), rounds * at ** (rounds - 1), rtol=1e-7)
+
+
 # --- again ------------------------------------------------------------------------------------
 
 
