@@ -151,7 +151,7 @@ class Builder:
         """A tensor converted to an element type, if it has another one."""
         return value if self.dtype(value) == dtype else self.let(cast(value, dtype))
 
-    def number(self, value: float | int | bool, like: Expr) -> Constant:
+    def number(self, value: float | int | bool, like: Expr) -> Expr:
         """A scalar of the element type of another value."""
         return const(value, self.dtype(like))
 

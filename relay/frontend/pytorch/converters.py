@@ -16,7 +16,6 @@ Operators of one's own are another table:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +57,7 @@ def parts_of(target: Callable[..., Any]) -> tuple[str, str, str]:
         return namespace, name, target._overloadname
     if isinstance(target, torch._ops.HigherOrderOperator):
         return "higher_order", str(target._name), ""
-    if getattr(math, target.__name__, None) is target or target.__module__ == "_operator":
+    is_python = target.__module__ in ("_operator", "math", "builtins")
+    if is_python or (target.__module__ == "torch" and "sym_" in target.__name__):
         return "builtin", target.__name__, ""
     return target.__module__, target.__name__, ""

@@ -33,7 +33,7 @@ from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.scope import Complex, TorchScope
 from relay.frontend.pytorch.sizes import Sizes
 from relay.frontend.pytorch.spans import span_of
-from relay.frontend.pytorch.survey import survey
+from relay.frontend.pytorch.survey import graphs_of, is_supported, survey
 from relay.frontend.pytorch.types import COMPLEX as COMPLEX_TYPES
 from relay.frontend.pytorch.types import element_type, tensor_type
 from relay.immutable import frozen
@@ -86,7 +86,7 @@ class GraphImporter:
                     scope.names[call.name] = self.attribute(graph, call)
                 case "output":
                     results = self.value(call.args[0], scope)
-        return list(results) if isinstance(results, list | tuple) else [results]
+        return scope.asserted([*results] if isinstance(results, list | tuple) else [results])
 
     def attribute(self, graph: GraphModule, call: Call) -> Any:
         """What a graph holds by name: a graph inside it, or a constant tensor."""
@@ -121,7 +121,9 @@ class GraphImporter:
         namespace, name, overload = parts_of(target)
         declared = tensor_type(found, self.sizes) if isinstance(found, torch.Tensor) else None
         span = span_of(call)
-        node = Node(f"{namespace}.{name}", span, scope, call.name, declared, overload)
+        results = len(found) if isinstance(found, list | tuple) else None
+        parts = (call.name, declared, overload, results)
+        node = Node(f"{namespace}.{name}", span, scope, *parts)
         args = [self.value(one, scope) for one in call.args]
         named = {
             key: self.value(one, scope) for key, one in call.kwargs.items() if key not in DROPPED
@@ -198,7 +200,7 @@ def from_exported(
     """The module of an exported program, and its parameters by the names that the model has;
     `forward` is the signature of the model."""
     tables = (*operators, *built_in())
-    program = program.run_decompositions({})
+    program = decomposed(program, tables)
     survey(program.graph_module, tables)
     module = Prelude().mod
     sizes = Sizes()
@@ -216,6 +218,26 @@ def from_exported(
     attrs[CONVENTION] = convention_of(program, forward).to_text()
     module["main"] = main.with_attr(attrs)
     return infer_module(RemoveUnusedFunctions()(module)), params
+
+
+def decomposed(program: ExportedProgram, tables: Tables) -> ExportedProgram:
+    """The program without writes to tensors, and with what has no converter in terms of others
+    where torch knows how."""
+    program = program.run_decompositions({})
+    known: set[Any] = set()
+    while True:
+        targets = {
+            call.target
+            for graph in graphs_of(program.graph_module)
+            for call in graph.graph.nodes
+            if call.op == "call_function" and not is_supported(call, tables)
+        }
+        rules = torch.export.default_decompositions()
+        left = {target: rules[target] for target in targets - known if target in rules}
+        if not left:
+            return program
+        known |= set(left)
+        program = program.run_decompositions(left)
 
 
 def _inputs(

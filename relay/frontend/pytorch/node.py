@@ -38,6 +38,8 @@ class Node(Builder):
     # the type torch found for the result, where it is one tensor
     declared: TensorType | None = None
     overload: str = ""
+    # how many results torch found, where they are a list
+    results: int | None = None
 
     give_sizes = "export the model with fixed sizes for this axis"
 
@@ -58,7 +60,15 @@ class Node(Builder):
             return self.as_dtype(self.extent(value), dtype)
         return self.let(const(value, dtype))
 
-    def number(self, value: Any, like: Expr) -> Any:
+    def tensor(self, value: Number) -> Expr:
+        """A number as a scalar of the element type that it has in torch; tensors as they are."""
+        if isinstance(value, Expr):
+            return value
+        whole = isinstance(value, int | Symbol)
+        dtype = "bool" if isinstance(value, bool) else "int64" if whole else "float32"
+        return self.scalar(value, dtype)
+
+    def number(self, value: Any, like: Expr) -> Expr:
         """A number as a scalar of the element type of a tensor."""
         return self.scalar(value, self.dtype(like))
 
@@ -113,6 +123,10 @@ class Node(Builder):
         """The extent of an axis as a number, a dimension, or where it is unknown a scalar."""
         found = self.shape(data)[axis]
         return self.size(data, axis) if isinstance(found, dims.Any) else found
+
+    def extents_of(self, data: Expr) -> list[Size]:
+        """The extents of all axes, as `dimension` gives them."""
+        return [self.dimension(data, axis) for axis in range(self.rank(data))]
 
     # --- axes
 

@@ -8,7 +8,7 @@ uint8[3] + int8[3]        int16
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
@@ -86,6 +86,15 @@ def as_float(node: Node, value: Number) -> Expr:
     return node.scalar(value, dtype if dtypes.is_float(dtype) else DEFAULT)
 
 
+def wide(node: Node, value: Number, function: Callable[[Expr], Expr]) -> Expr:
+    """A function of floats, which for narrow ones is computed in float32 and rounded once."""
+    data = as_float(node, value)
+    dtype = node.dtype(data)
+    if dtypes.bits(dtype) >= 32:
+        return function(data)
+    return op.cast(function(node.as_dtype(data, DEFAULT)), dtype)
+
+
 def accumulated(node: Node, value: Expr, dtype: str | None) -> Expr:
     """The operand of a sum: of the given element type, integers and truth values as int64."""
     wanted = dtype or ("int64" if category(node.dtype(value)) < 2 else node.dtype(value))
@@ -93,9 +102,17 @@ def accumulated(node: Node, value: Expr, dtype: str | None) -> Expr:
 
 
 def cast(node: Node, value: Expr, dtype: str) -> Expr:
-    """A tensor converted as torch does: to bool, what is not 0 is true."""
-    if node.dtype(value) == dtype:
+    """A tensor converted as torch does: to bool, what is not 0 is true; integers wrap."""
+    found = node.dtype(value)
+    if found == dtype:
         return value
     if dtype == "bool":
         return node.let(op.not_equal(value, node.number(0, value)))
+    if dtypes.is_float(found) and dtypes.is_integer(dtype) and dtypes.bits(dtype) < 32:
+        value = node.as_dtype(value, "int64")
     return node.as_dtype(value, dtype)
+
+
+def truth(node: Node, value: Number) -> Expr:
+    """Whether elements are other than 0."""
+    return cast(node, node.tensor(value), "bool")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from relay.frontend.common.builder import Builder
 from relay.frontend.common.scope import ImportScope
 from relay.immutable import frozen
 from relay.ir.dims import Symbol
@@ -35,12 +36,27 @@ class TorchScope(ImportScope):
     numbers: set[Expr] = field(default_factory=set)
     # values that may share memory, by what they share: one table for all scopes
     sharing: dict[Any, list[Any]] = field(default_factory=dict)
+    # what the model asserts: conditions, with the error where they do not hold
+    assertions: list[tuple[Builder, Expr, str]] = field(default_factory=list)
 
     def inner(self) -> TorchScope:
         """A new scope inside this one."""
         found = TorchScope(self.module, self, sources=self.sources)
         found.numbers, found.sharing = self.numbers, self.sharing
         return found
+
+    def require(self, node: Builder, condition: Expr, message: str) -> None:
+        """Check a condition before there are results."""
+        self.assertions.append((node, condition, message))
+
+    def asserted(self, results: list[Any]) -> list[Any]:
+        """Results that are there if all assertions of this scope hold."""
+        for node, condition, message in self.assertions:
+            place = next((at for at, one in enumerate(results) if isinstance(one, Expr)), None)
+            if place is not None:
+                results[place] = node.checked(results[place], condition, message)
+        self.assertions.clear()
+        return results
 
     def lookup(self, name: str) -> Any:
         """The value of a name, here or outside; KeyError for none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -19,16 +19,22 @@ from relay.frontend.pytorch.converters import COMPLEX, find, parts_of
 def survey(graph: GraphModule, tables: Sequence[common.Converters]) -> None:
     """Refuse a model with unsupported operators: all are named, with how often and where."""
     found: dict[str, list[str]] = {}
-    waiting = [graph]
-    while waiting:
-        one = waiting.pop()
-        waiting += [child for child in one.children() if isinstance(child, GraphModule)]
+    for one in graphs_of(graph):
         for call in one.graph.nodes:
             if call.op == "call_function" and not is_supported(call, tables):
                 found.setdefault(f"operator {quoted(str(call.target))}", []).append(call.name)
     if found:
         hint = "operators of your own: from_pytorch(model, inputs, operators=[table])"
         raise unsupported(found, hint)
+
+
+def graphs_of(graph: GraphModule) -> Iterator[GraphModule]:
+    """A graph, and those inside it."""
+    waiting = [graph]
+    while waiting:
+        one = waiting.pop()
+        waiting += [child for child in one.children() if isinstance(child, GraphModule)]
+        yield one
 
 
 def is_supported(call: Call, tables: Sequence[common.Converters]) -> bool:

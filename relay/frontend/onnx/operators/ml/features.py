@@ -12,7 +12,7 @@ from relay.frontend.common.builder import int64
 from relay.frontend.common.indices import in_range
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
-from relay.ir.expr import Constant, Expr
+from relay.ir.expr import Constant, Expr, const
 
 table = Converters("ai.onnx.ml")
 
@@ -78,7 +78,8 @@ def _for_features(node: Node, data: Expr, what: str, values: Sequence[float]) ->
     """One value for all features, or one per feature, which are the last axis."""
     width = node.shape(data)[-1] if node.rank(data) else 1
     if len(values) == 1:
-        return node.number(values[0], data)
+        value: Constant = const(values[0], node.dtype(data))
+        return value
     if isinstance(width, int) and len(values) != width:
         message = f"the number of {what} is not that of the features"
         raise node.refused(message, f"{width}, or 1", str(len(values)))
