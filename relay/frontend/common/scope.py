@@ -102,6 +102,8 @@ def type_of(value: Expr) -> Type:
     if isinstance(value, Var):
         assert value.type_annotation is not None  # set by `bind`
         return value.type_annotation
+    if isinstance(value, Constant) and value.ty is None:
+        return TensorType(value.data.array.shape, value.data.dtype)
     if is_nothing(value):
         assert isinstance(value, Call) and isinstance(value.op, Constructor)
         return TypeCall(value.op.belong_to, (IncompleteType(),))

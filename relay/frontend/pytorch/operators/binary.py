@@ -211,7 +211,8 @@ def frexp(node: Node, self: Expr) -> list[Expr]:
     data = node.as_dtype(self, "float64")  # in which no other float is denormal
     bits = node.let(op.reinterpret(data, dtype="int64"))
     scaled = node.let(data * const(2.0**54, "float64"))
-    tiny = node.let(op.logical_and(op.abs(data) < const(2.0**-1022, "float64"), data != zero64()))
+    small = op.abs(data) < const(2.0**-1022, "float64")
+    tiny = node.let(op.logical_and(small, op.not_equal(data, zero64())))
     bits = node.let(op.where(tiny, op.reinterpret(scaled, dtype="int64"), bits))
     field = op.bitwise_and(op.right_shift(bits, const(52, "int64")), const(2047, "int64"))
     exponent = node.let(field - op.where(tiny, const(1022 + 54, "int64"), const(1022, "int64")))

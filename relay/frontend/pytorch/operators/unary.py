@@ -97,7 +97,12 @@ def rounded(node: Node, self: Expr, decimals: int = 0) -> Expr:
 
 @table("sign", "sgn")
 def sign(node: Node, self: Expr) -> Expr:
-    return self if node.dtype(self) == "bool" else op.sign(self)
+    """-1, 0 or 1; of NaN it is 0."""
+    if node.dtype(self) == "bool":
+        return self
+    if category(node.dtype(self)) < 2:
+        return op.sign(self)
+    return op.where(op.isnan(self), node.number(0, self), op.sign(self))
 
 
 @table("positive")
@@ -141,7 +146,7 @@ def log_of_one_plus(node: Node, data: Expr) -> Expr:
     added = node.let(whole - one)
     exact = op.logical_or(op.equal(added, node.number(0, data)), op.isinf(whole))
     small = op.log(whole) * (data / added)
-    return op.where(exact, op.where(op.isinf(whole), whole, data), small)
+    return op.where(exact, op.where(op.isinf(whole), op.log(whole), data), small)
 
 
 @table("expm1", "special_expm1")
