@@ -102,12 +102,16 @@ class Executable(HasWeights, HasState, ABC):
     def example_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call with random inputs."""
         inputs = self.example_inputs()
-        return (inputs, {}) if self.convention is None else self.convention.call_of(inputs)
+        if self.convention is None:
+            return inputs, {}
+        return self.convention.call_of(isa.flatten(inputs))
 
     def in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The arguments of a call in the order of the parameters."""
         if self.convention is not None:
-            return self.convention.take_apart(args, named)
+            leaves = self.convention.take_apart(args, named)
+            values = tuple(param.value for param in self.program[isa.MAIN].arguments)
+            return list(isa.unflatten(values, leaves))
         params = self.program[isa.MAIN].arguments
         names = [param.name for param in params]  # not necessarily unique
         if len(args) > len(params):

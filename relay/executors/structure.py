@@ -23,10 +23,11 @@ from relay.errors import EvaluationError, RelayError
 from relay.immutable import frozen
 
 TENSOR: Final = "tensor"
+VALUE: Final = "value"  # any value of Relay, as Python has it
 FIXED: Final = "fixed"
 NUMBERS: Final = {"bool": bool, "int": int, "float": float, "complex": complex}
 COMPLEX: Final = {"complex64": "float32", "complex128": "float64"}
-LEAVES: Final = frozenset({TENSOR, *NUMBERS, *COMPLEX})
+LEAVES: Final = frozenset({TENSOR, VALUE, *NUMBERS, *COMPLEX})
 SEQUENCES: Final = {"list": list, "tuple": tuple, "deque": deque}
 MAPPINGS: Final = {"dict": dict, "ordered": OrderedDict}
 RECORD: Final = "record"
@@ -41,6 +42,8 @@ class Node:
     record       an instance of the class `type`, of a dataclass or a named tuple, by its fields
     registered   of a class that torch knows to take apart (`torch.utils._pytree`), with its context
     fixed        `value`, which is not an argument or a result: None, and numbers
+
+    An argument that is a number may have to be `value`.
     """
 
     kind: str
@@ -107,6 +110,10 @@ class Structure:
             if kind == TENSOR or kind in NUMBERS:
                 if given is None:
                     raise _unlike(place, "a tensor", given)
+                if node.value is not None and not _is(given, node.value):
+                    raise _unlike(place, f"{node.value!r}, as when it was compiled", given)
+                leaves.append(given)
+            elif kind == VALUE:
                 leaves.append(given)
             elif kind in COMPLEX:
                 leaves.append(as_pairs(given, kind, place))

@@ -93,6 +93,29 @@ def test_an_open_size_that_is_a_result_is_a_number() -> None:
         same(exe(given), Rows()(given))
 
 
+class Scripted(torch.nn.Module):
+    def forward(
+        self, x: torch.Tensor, pair: tuple[torch.Tensor, int], times: int = 2
+    ) -> tuple[dict[str, torch.Tensor], list[torch.Tensor], int, torch.Tensor | None]:
+        total = x * pair[1]
+        for _ in range(times):
+            total = total + pair[0]
+        return {"total": total, "x": x}, [x, x + 1], x.size(0) * 2, None
+
+
+def test_a_script_is_called_like_the_script() -> None:
+    script, x = torch.jit.script(Scripted()), torch.randn(2, 3)
+    exe = relay.compile(script, (x, (x, 3)))
+    pair = (torch.randn(2, 3), 3)
+    same(exe(x, pair), script(x, pair))
+    same(exe(pair=pair, x=x, times=2), script(x, pair))
+    with pytest.raises(EvaluationError, match=r"`pair\[1\]` is something else"):
+        exe(x, (x, 4))  # an example that is a number is a constant
+    infos = [("data", (2, 3))]
+    named = relay.compile(torch.jit.trace(torch.nn.ReLU(), (x,)), input_infos=infos)
+    same(named(data=x), torch.relu(x))
+
+
 class Counter(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -30,6 +30,7 @@ from relay.frontend.pytorch.script import (
     texts,
 )
 from relay.frontend.pytorch.script.boundary import described, inward, outer_type, outward
+from relay.frontend.pytorch.script.calling import convention_of
 from relay.frontend.pytorch.script.coding import encoded, form_of
 from relay.frontend.pytorch.script.converter import Converter, Handler, Unsupported
 from relay.frontend.pytorch.script.forms import Form, TensorForm, join
@@ -43,7 +44,7 @@ from relay.frontend.pytorch.script.values import Attribute, Stale
 from relay.immutable import frozen
 from relay.ir.dims import Symbol, atoms
 from relay.ir.expr import Expr, Function, Tuple, Var
-from relay.ir.function_attrs import STATE
+from relay.ir.function_attrs import CONVENTION, STATE
 from relay.ir.module import IRModule
 from relay.ir.types import TupleType, TypeVar
 from relay.ir.variables import free_type_vars
@@ -194,6 +195,9 @@ class Importer:
         plain = Function(parameters, whole, result_type)
         main = Function(parameters, whole, result_type, tuple(_type_vars(plain)))
         params = dict(model.params)
+        given = [(one.name, one.form) for one in self.inputs]
+        forms = [form_of(body, result, SPAN) for result in results]
+        main = main.with_attr(CONVENTION, convention_of(given, forms).to_text())
         if self.state:
             main = main.with_attr(STATE, tuple(kept_names))
             for name, form in self.state.items():

@@ -108,8 +108,8 @@ class WholeProgramExecutable(Executable):
         self._result = result
         self._plain = convention is None or convention.plain_arguments is not None
         if convention is not None:
-            leaves = len(flatten(result))
-            self.convention = convention.fitting(len(self.inputs), leaves)
+            takes = flatten(tuple(param.value for param in main.arguments))
+            self.convention = convention.fitting(len(takes), len(flatten(result)))
         # no part of a result but tensors can have elements of the state
         self._only_tensors = all(
             isinstance(spec, TensorSpec | ScalarSpec) for spec in flatten(result)
