@@ -13,7 +13,7 @@ from relay.frontend.common import converters as common
 from relay.frontend.pytorch.converters import COMPLEX, DROPPED, find
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.scope import Complex
-from relay.frontend.pytorch.script import containers, sharing, texts
+from relay.frontend.pytorch.script import containers, questions, sharing, texts
 from relay.frontend.pytorch.script.coding import a_number, content, new_tensor, resolved, tensor
 from relay.frontend.pytorch.script.converter import Converter, Unsupported
 from relay.frontend.pytorch.script.graph import Argument, Call, Schema
@@ -52,8 +52,8 @@ _OF_LISTS = {
     "add": containers.add,
     "mul": containers.times,
     "slice": containers.slice_of,
-    "__contains__": containers.contains,
-    "eq": containers.equal,
+    "__contains__": questions.contains,
+    "eq": questions.equal,
 }
 
 
@@ -67,13 +67,13 @@ def operator(converter: Converter, path: Path, call: Call, *values: Any) -> Any:
         if isinstance(first, ListCell) and (found := _OF_LISTS.get(name)):
             return found(converter, path, call, *values)
         if isinstance(first, ListCell) and name == "ne":
-            same = containers.equal(converter, path, call, *values)
+            same = questions.equal(converter, path, call, *values)
             return on_numbers(converter, path, call, "__not__", same)
         of_numbers = isinstance(first, ListCell) and "Tensor" not in call.schema
         if of_numbers and name in _FOLDED and len(values) == 1:
-            return containers.folded(converter, path, call, _FOLDED[name], first)
+            return questions.folded(converter, path, call, _FOLDED[name], first)
         if isinstance(first, DictCell) and name == "__contains__":
-            return containers.contains(converter, path, call, *values)
+            return questions.contains(converter, path, call, *values)
         if isinstance(first, str | Text) and texts.is_known(name):
             return texts.on_texts(converter, path, call, name, *values)
         if (found := _of_sizes(converter, path, call, name, values)) is not None:

@@ -7,7 +7,7 @@ have keys that are known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from relay import op
@@ -33,7 +33,6 @@ from relay.frontend.pytorch.script.converter import Converter, Handlers
 from relay.frontend.pytorch.script.failing import fail
 from relay.frontend.pytorch.script.forms import LIST, ChainForm, Same, joined
 from relay.frontend.pytorch.script.graph import Call
-from relay.frontend.pytorch.script.numbers import of_element, on_numbers
 from relay.frontend.pytorch.script.path import Path, packed
 from relay.frontend.pytorch.script.values import (
     NOTHING,
@@ -49,9 +48,6 @@ from relay.ir.expr import Expr
 from relay.ir.types import TypeCall
 
 table = Handlers()
-
-# functions of two numbers, and what they give for none
-_OF_NOTHING: Mapping[str, Any] = {"add": 0, "__or__": False, "__and__": True}
 
 
 def held(path: Path, call: Call, value: Any) -> Any:
@@ -384,66 +380,6 @@ def slice_of(
     args = (op.cast(node.let(skip), "int32"), op.cast(many, "int32"), ir.const(step, "int32"))
     part = ir.Call(function(path, "slice_of"), (chain.elements, *args))
     return _derived(path, cell, _chain(path, chain, part, many))
-
-
-def contains(converter: Converter, path: Path, call: Call, cell: Any, value: Any) -> Any:
-    """Whether a list or a dictionary has a value or a key."""
-    values = held(path, call, cell)
-    if isinstance(values, Chain):
-        raise FrontendError.of("membership in a list of unknown length", call.span)
-    found: Any = False
-    for one in values:
-        same_one = equal(converter, path, call, one, value)
-        if same_one is True:
-            return True
-        if same_one is not False:
-            found = (
-                same_one
-                if found is False
-                else on_numbers(converter, path, call, "__or__", found, same_one)
-            )
-    return found
-
-
-def equal(converter: Converter, path: Path, call: Call, one: Any, other: Any) -> Any:
-    """Whether two numbers, strings or lists are equal."""
-    if isinstance(one, ListCell) and isinstance(other, ListCell):
-        left, right = (held(path, call, value) for value in (one, other))
-        if isinstance(left, Chain) or isinstance(right, Chain):
-            raise FrontendError.of("lists of unknown length are compared", call.span)
-        if len(left) != len(right):
-            return False
-        found: Any = True
-        for a, b in zip(left, right, strict=True):
-            same_one = on_numbers(converter, path, call, "eq", a, b)
-            if same_one is False:
-                return False
-            if same_one is not True:
-                found = (
-                    same_one
-                    if found is True
-                    else on_numbers(converter, path, call, "__and__", found, same_one)
-                )
-        return found
-    if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
-        return one == other
-    return on_numbers(converter, path, call, "eq", one, other)
-
-
-def folded(converter: Converter, path: Path, call: Call, name: str, cell: Any) -> Any:
-    """The least, the largest or the sum of a list of numbers."""
-    values = held(path, call, cell)
-    if isinstance(values, Chain):
-        raise FrontendError.of(f"{call.operator} of a list of unknown length", call.span)
-    if name.startswith("__"):
-        values = [of_element(converter, path, call, one, "bool") for one in values]
-    if not values and name not in _OF_NOTHING:
-        fail(path, call, f"{call.operator} of an empty list")
-        return []
-    found = values[0] if values else _OF_NOTHING[name]
-    for value in values[1:]:
-        found = on_numbers(converter, path, call, name, found, value)
-    return found
 
 
 @table("aten::sort")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from relay import op
-from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.script.coding import a_number, builder, is_dim, is_number, numbered
 from relay.frontend.pytorch.script.converter import Converter, Handlers
 from relay.frontend.pytorch.script.failing import fail
@@ -211,8 +210,3 @@ def div_mod(converter: Converter, path: Path, call: Call, one: Any, other: Any) 
 
 def all_numbers(values: tuple[Any, ...]) -> bool:
     return bool(values) and all(map(is_number, values))
-
-
-def scalar_of(node: Node, path: Path, value: Any, dtype: str) -> Expr:
-    """A number as a scalar of an element type."""
-    return node.as_dtype(numbered(path, value, node.span), dtype)

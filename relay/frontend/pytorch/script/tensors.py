@@ -48,7 +48,7 @@ from relay.frontend.pytorch.script.values import (
 from relay.ir import dims
 from relay.ir.dims import Symbol
 from relay.ir.expr import Call as Applied
-from relay.ir.expr import Expr, Function, Let, Var
+from relay.ir.expr import Expr, Function, If, Let, Var
 from relay.ir.types import TensorType, TypeCall
 
 table = Handlers()
@@ -319,8 +319,6 @@ def _listed(path: Path, call: Call, data: Expr) -> Any:
     number, so_far, again = Var("turn", TensorType((), "int64")), Var("list", lists), Var("loop")
     cons, nil = (path.scope.module.get_constructor(name) for name in ("Cons", "Nil"))
     longer = Applied(cons, (op.take(wide, number, axis=0, mode="clip"), so_far))
-    from relay.ir.expr import If
-
     body = If(op.less(number, count), Applied(again, (number + int64(1), longer)), so_far)
     function = Function((number, so_far), body, lists)
     empty = path.typed(Applied(nil, ()), lists, "empty")
@@ -455,8 +453,6 @@ def unbind(converter: Converter, path: Path, call: Call, value: Any, axis: Any =
     number, so_far, again = Var("turn", TensorType((), "int64")), Var("list", lists), Var("loop")
     cons, nil = (path.scope.module.get_constructor(name) for name in ("Cons", "Nil"))
     one = Var("part", part)
-    from relay.ir.expr import If
-
     step = Let(
         one,
         op.take(data, number, axis=axis, mode="clip"),

@@ -28,9 +28,9 @@ def early_return(x: torch.Tensor, n: int):
     return x + 2
 
 
-def while_loop(x: torch.Tensor):
+def while_loop(x: torch.Tensor, n: int):
     count = 0
-    while bool(x[0, 0] < 100):
+    while n * count < 100:
         x = x * 2
         count += 1
         if count == 7:
@@ -49,3 +49,9 @@ def test_branches():
 
 def test_early_returns():
     check(early_return, *((X, n) for n in (0, 1, 2, 5)), infos=[("x", (2, 3)), NUMBER])
+
+
+def test_loops_that_break_and_continue():
+    infos = [("x", (2, 3)), NUMBER]
+    check(while_loop, *((X, n) for n in (1, 50, 30)), infos=infos)
+    check(while_loop, (X, 30), infos=infos, compiled=True)
