@@ -53,6 +53,27 @@ class Running(torch.nn.Module):
         return self.state, x * self.scale, self.calls, self.seen, self.sums
 
 
+class Resets(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.h = torch.zeros([0])
+        self.count = 0
+
+    @torch.jit.export
+    def reset(self):
+        self.h = torch.zeros([0])
+        self.count = 0
+
+    def forward(self, x: torch.Tensor, n: int):
+        if self.count != n:
+            self.reset()
+        if len(self.h) == 0:
+            self.h = torch.zeros([2, 3])
+        self.h = self.h + x
+        self.count = n
+        return self.h
+
+
 def test_a_counter_is_called_a_hundred_times():
     check(Counter(), *[(X,)] * 100)
     mod, params = from_pytorch(torch.jit.script(Counter()), [("x", (2, 3))])
@@ -72,6 +93,11 @@ def test_state_of_changing_form():
 @pytest.mark.full
 def test_compiled_state_of_changing_form():
     check(Running(), *((X + i,) for i in range(5)), compiled=True)
+
+
+def test_state_that_branches_reset():
+    calls = [(X + i, n) for i, n in enumerate((1, 1, 2, 2, 2, 1))]
+    check(Resets(), *calls, infos=[("x", (2, 3)), ("n", ((), "int64"))], compiled=True)
 
 
 class Growing(torch.nn.Module):
