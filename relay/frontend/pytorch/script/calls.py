@@ -81,6 +81,8 @@ def operator(converter: Converter, path: Path, call: Call, *values: Any) -> Any:
     if not call.schema:
         raise Unsupported.of(f"{call.kind} is not supported", call.span)
     schema = converter.schema(call)
+    if isinstance(first, ListCell) and name == "add_":
+        return containers.extend(converter, path, call, *values)
     if schema.writes is not None:
         return sharing.in_place(converter, path, call, schema, values)
     result = applied(converter, path, call, schema, name, values)

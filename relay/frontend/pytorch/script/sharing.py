@@ -19,10 +19,18 @@ from relay.errors import FrontendError
 from relay.frontend.common.builder import int64, static
 from relay.frontend.pytorch.promotion import cast
 from relay.frontend.pytorch.scope import Complex
-from relay.frontend.pytorch.script.coding import builder, content, new, spoil, tensor
+from relay.frontend.pytorch.script.coding import (
+    Shared,
+    builder,
+    content,
+    new,
+    shared_of,
+    spoil,
+    tensor,
+)
 from relay.frontend.pytorch.script.graph import Call, Schema
 from relay.frontend.pytorch.script.path import Path
-from relay.frontend.pytorch.script.values import Cell, TensorCell, View
+from relay.frontend.pytorch.script.values import Cell, ListCell, TensorCell, View
 from relay.ir.expr import Expr
 
 if TYPE_CHECKING:
@@ -40,6 +48,10 @@ VIEWS = frozenset(
     }
 )  # fmt: skip
 REPEATING = frozenset({"expand", "expand_as", "as_strided", "unfold"})
+# results may be an argument, or share its memory, which torch does not declare
+UNDECLARED = frozenset(
+    {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "meshgrid", "sum_to_size"}
+)
 RESHAPING = frozenset({"view", "view_as", "unsqueeze", "squeeze", "unflatten"})
 
 
@@ -51,6 +63,9 @@ def wrapped(
     from relay.frontend.pytorch.script.containers import a_list
 
     base = values[0] if values else None
+    if schema.name.partition("::")[2] in UNDECLARED:
+        found = as_values(path, call, result)
+        return _entangled(path, found, shared_of(path, values))
     if not (converter.model.writes and schema.shares and isinstance(base, TensorCell)):
         return as_values(path, call, result)
     name = schema.name.partition("::")[2]
@@ -66,6 +81,13 @@ def wrapped(
         ]
         return a_list(path, made)
     return _view(converter, path, call, schema, values, result, None)
+
+
+def _entangled(path: Path, found: Any, shared: Shared) -> Any:
+    """A tensor, or a list of them, that may share memory with others."""
+    if isinstance(found, TensorCell):
+        return new(path, TensorCell(shared.parts), path.get(found))
+    return new(path, ListCell(), tuple(_entangled(path, one, shared) for one in path.get(found)))
 
 
 def _view(

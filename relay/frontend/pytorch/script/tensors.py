@@ -345,6 +345,8 @@ def to(converter: Converter, path: Path, call: Call, value: Any, *given: Any) ->
         if not isinstance(other, Complex) and not isinstance(data, Complex):
             wanted = number_of(node.dtype(other))
     if wanted is None or wanted == _number_of(node, data):
+        if named.get("memory_format") is not None:
+            return new_tensor(path, data, value.origins)  # or a copy
         return new_tensor(path, data) if named.get("copy") else value
     dtype = element_type(wanted, call)
     if isinstance(data, Complex) or not isinstance(dtype, str):
@@ -368,10 +370,20 @@ def _to_complex(node: Node, data: Any, dtype: Any) -> Any:
     return Complex(node.let(op.stack([plain_one, node.let(op.zeros_like(plain_one))], -1)))
 
 
-@table("aten::cpu", "aten::cuda", "prim::data", "aten::contiguous", "aten::detach",
+@table("aten::cpu", "aten::cuda", "prim::data", "aten::detach",
        "aten::requires_grad_", "aten::pin_memory", "aten::resolve_conj", "aten::alias")  # fmt: skip
 def as_it_is(converter: Converter, path: Path, call: Call, value: Any, *_: Any) -> Any:
     return value
+
+
+@table("aten::contiguous")
+def contiguous(converter: Converter, path: Path, call: Call, value: Any, *_: Any) -> Any:
+    return new_tensor(path, tensor(path, value, call.span), value.origins)  # or a copy
+
+
+@table("aten::dropout", "aten::feature_dropout", "aten::alpha_dropout")
+def dropout(converter: Converter, path: Path, call: Call, value: Any, p: Any, train: Any) -> Any:
+    return operator(converter, path, call, value, p, train) if train is not False else value
 
 
 @table("aten::type_as")

@@ -12,6 +12,13 @@ X = torch.arange(12, dtype=torch.float32).reshape(3, 4)
 INFOS = [("x", (3, 4)), ("n", ((), "int64"))]
 
 
+def of_kept(x: torch.Tensor, n: int):
+    y = x * 1
+    kept = torch.dropout(y, 0.5, False)
+    kept += 2
+    return kept, y
+
+
 def added(x: torch.Tensor, n: int):
     y = x * 2
     y += 1
@@ -75,7 +82,10 @@ def chunks(x: torch.Tensor, n: int):
     return y, a, b
 
 
-@each("function", [added, through_views, in_a_loop, in_a_branch, carried, of_integers, chunks])
+@each(
+    "function",
+    [of_kept, added, through_views, in_a_loop, in_a_branch, carried, of_integers, chunks],
+)
 def test_changes_in_place_agree_with_torch(function):
     check(function, *((X, n) for n in (2, 1, 3)), infos=INFOS)
 
@@ -83,6 +93,13 @@ def test_changes_in_place_agree_with_torch(function):
 def test_changes_in_place_compile():
     for function in (in_a_loop,):
         check(function, *((X, n) for n in (2, 3)), infos=INFOS, compiled=True)
+
+
+def of_a_copy(x: torch.Tensor, n: int):
+    y = x * 1
+    z = y.t().contiguous()
+    z += 1
+    return z, y
 
 
 def of_two(x: torch.Tensor, n: int):
@@ -110,7 +127,7 @@ def of_a_list(x: torch.Tensor, n: int):
     return found
 
 
-@each("function", [of_two, of_a_reshape, of_a_list])
+@each("function", [of_two, of_a_reshape, of_a_copy, of_a_list])
 def test_a_change_that_others_may_see_is_refused(function):
     with pytest.raises(FrontendError, match="changed through another name"):
         from_pytorch(torch.jit.script(function), INFOS)
