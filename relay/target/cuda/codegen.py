@@ -29,8 +29,12 @@ HEAD: Final = "import triton\nimport triton.language as tl\n"
 DEPENDENT: Final = "from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait\n"
 
 
-def generate(name: str, schedule: Schedule, target: CUDATarget) -> KernelCode:
-    """The code of a kernel whose tensors have known sizes."""
+# Lines of a function: Triton compiles 250 in a few seconds, 800 in half a minute.
+LONGEST: Final = 500
+
+
+def generate(name: str, schedule: Schedule, target: CUDATarget) -> KernelCode | None:
+    """The code of a kernel whose tensors have known sizes; None if it would be too long."""
     facts = target.architecture
     found = nests(schedule)
     home = {
@@ -56,6 +60,8 @@ def generate(name: str, schedule: Schedule, target: CUDATarget) -> KernelCode:
         if prod(nest.rows) and any(id(t) in stored for t in work.parameters):
             template = rows if nest.product is None else matmul
             launches.append(template.launch(work))
+    if max((len(one.lines) for one in launches), default=0) > LONGEST:
+        return None
     places, workspace = _places(schedule, launches)
     text = {
         "arch": facts.name,

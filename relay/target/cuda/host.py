@@ -1,8 +1,8 @@
 """What the host computes, because there is no kernel of the device for it.
 
 The target of the host makes these kernels: sorting, selection and other loops that are written
-out; tensors whose sizes a run decides; element types without a type in Triton; programs that check
-every index.
+out; tensors whose sizes a run decides; element types without a type in Triton; expressions of
+hundreds of lines, which Triton takes minutes for; programs that check every index.
 """
 
 from __future__ import annotations

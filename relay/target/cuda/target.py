@@ -96,9 +96,11 @@ class CUDATarget(Target):
         from relay.target.cuda import host
         from relay.target.cuda.codegen import generate
 
-        if checked or host.reason(schedule.outputs) is not None:
-            return host.generate(name, schedule, checked=checked, may_alias=may_alias, sizes=sizes)
-        return generate(name, schedule, self)
+        if not checked and host.reason(schedule.outputs) is None:
+            made = generate(name, schedule, self)
+            if made is not None:
+                return made
+        return host.generate(name, schedule, checked=checked, may_alias=may_alias, sizes=sizes)
 
     # --- compiling
 

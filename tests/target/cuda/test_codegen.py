@@ -101,3 +101,10 @@ def test_the_precision_of_products_is_the_users():
 def test_large_tensors_have_wide_indices():
     mod = function(lambda x: relay.nn.relu(x), ((1 << 31,), "int8"))
     assert "tl.program_id(0).to(tl.int64)" in sources(mod)[0]
+
+
+def test_what_triton_would_take_minutes_for_is_computed_by_the_host():
+    mod = function(
+        lambda x: relay.image.resize3d(x, (4, 4, 4), method="cubic"), ((1, 1, 3, 3, 3), "int16")
+    )
+    assert texts(mod) == []
