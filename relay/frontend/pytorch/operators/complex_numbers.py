@@ -124,7 +124,7 @@ _MOVING = (
     *("neg", "sum", "mean", "cumsum", "trace", "masked_select", "contiguous"),
     *("broadcast_to", "swapaxes", "swapdims", "squeeze_copy", "unsqueeze_copy", "slice_copy"),
     *("select_copy", "expand_copy", "diagonal_copy", "as_strided", "expand_as", "view_as"),
-    *("fft_fftshift", "fft_ifftshift", "numpy_T", "nan_to_num", "positive"),
+    *("numpy_T", "nan_to_num", "positive"),
     *("constant_pad_nd", "pad", "reflection_pad1d", "replication_pad1d"),
 )
 
