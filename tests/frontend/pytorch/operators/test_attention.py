@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 import torch
 from torch.export import Dim
 from torch.nn import functional as f
@@ -49,7 +50,14 @@ def test_batch_and_lengths_may_have_any_size() -> None:
     keys = {0: batch, 2: length}
     shapes = ({0: batch, 2: rows}, keys, keys, {0: rows, 1: length})
     agree((attend, given), dynamic_shapes=shapes, others=[more])
-    agree((attend, given[:3]), dynamic_shapes=shapes[:3], others=[more[:3]], compiled=True)
+
+
+@pytest.mark.full
+def test_open_sizes_agree_as_native_code() -> None:
+    batch, rows = Dim("batch", min=1), Dim("rows", min=1)
+    given, more = ([rand(n, 4, m, 8) for _ in range(3)] for n, m in ((2, 5), (3, 9)))
+    sizes = {0: batch, 2: rows}
+    agree((attend, given), dynamic_shapes=(sizes,) * 3, others=[more], compiled=True)
 
 
 def test_attention_is_one_kernel() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 from tests.frontend.pytorch.operators.layers import agree
@@ -50,7 +51,6 @@ def test_layers_agree() -> None:
         (layers("rnn_relu", 1), [data, torch.randn(1, 6, 5), *plain]),
     ]
     agree(*cases)
-    agree(cases[2], compiled=True)
 
 
 def test_cells_agree() -> None:
@@ -63,3 +63,10 @@ def test_cells_agree() -> None:
         (ATEN.gru_cell, [x, h, *parameters(3, inputs=4, hidden=5)]),
         (ATEN.rnn_relu_cell, [x, h, *parameters(1, inputs=4, hidden=5)]),
     )
+
+
+@pytest.mark.full
+def test_layers_agree_as_native_code() -> None:
+    data, state = torch.randn(3, 6, 4), torch.randn(1, 3, 5)
+    gru = parameters(3, inputs=4, hidden=5)
+    agree((layers("gru", 1, batch_first=True), [data, state, *gru]), compiled=True)

@@ -48,7 +48,7 @@ def test_images_may_have_any_size() -> None:
         return *larger, resize(x, (6, 6), mode="bilinear", align_corners=True)
 
     given, other = torch.randn(1, 2, 4, 5), torch.randn(1, 2, 7, 3)
-    agree((layers, [given]), dynamic_shapes=(sizes,), others=[[other]], compiled=True)
+    agree((layers, [given]), dynamic_shapes=(sizes,), others=[[other]])
 
 
 def test_grids_agree() -> None:
