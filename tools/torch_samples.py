@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree as pytree
 
 from relay.nd import NDArray
@@ -143,9 +144,12 @@ def exported(samples: Sequence[Sample]) -> Case:
         module(*copies)
         module.copies = versions != [one._version for one in copies]
         program = torch.export.export(module, inputs, strict=False).run_decompositions({})
+        if any(one.kind == OutputKind.USER_INPUT_MUTATION for one in outputs_of(program)):
+            module.copies = True  # torch does not count all writes as a version
+            program = torch.export.export(module, inputs, strict=False).run_decompositions({})
     kept = [
         not isinstance(one.arg, torch.export.graph_signature.ConstantArgument)
-        for one in program.graph_signature.output_specs
+        for one in outputs_of(program)
     ]
 
     def eager() -> list[torch.Tensor]:
@@ -153,6 +157,11 @@ def exported(samples: Sequence[Sample]) -> Case:
             return [*map(as_tensor, module(*inputs))]
 
     return Case(program, inputs, eager, kept)
+
+
+def outputs_of(program: Any) -> list[Any]:
+    """What is said of the outputs of a program."""
+    return list(program.graph_signature.output_specs)
 
 
 def pairs(tensor: torch.Tensor) -> torch.Tensor:
