@@ -349,3 +349,4 @@ def test_models_agree_at_two_sizes_with_an_update_in_between(name: str, caplog: 
             for parameter in model.parameters():
                 parameter.mul_(0.9)
             same(compiled(x), model(x), rtol=1e-4, atol=1e-5)
+    assert not reasons(caplog)
