@@ -1,4 +1,5 @@
-"""What can be compiled, as a module: modules, expressions, functions of Python, ONNX, PyTorch."""
+"""What can be compiled, as a module: modules, expressions, functions of Python, and models of ONNX,
+TFLite and PyTorch."""
 
 from __future__ import annotations
 
@@ -13,17 +14,19 @@ from relay.ir.expr import Expr
 from relay.ir.module import HasModule, IRModule
 
 if TYPE_CHECKING:
+    import tflite
     from onnx import ModelProto
     from torch.export import ExportedProgram
     from torch.jit import ScriptFunction, ScriptModule
     from torch.nn import Module
 
-# A path, bytes or a ModelProto is an ONNX model, one that ends in .pt2 an exported program, in
-# .pt or .jit TorchScript.
+# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite; a path
+# that ends in .pt2 is an exported program, one in .pt or .jit TorchScript.
 Model: TypeAlias = (
     "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto | Module"
-    " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any]"
+    " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any] | tflite.Model"
 )
+TFLITE = slice(4, 8), b"TFL3"  # where a file of TFLite says what it is
 
 
 @frozen
@@ -89,6 +92,10 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
             if (value := getattr(given, name)) is not None
         }
         return from_pytorch(model, given.inputs, **named)  # type: ignore[no-any-return]
+    if _is_tflite(model):
+        from relay.frontend import from_tflite
+
+        return from_tflite(model)  # type: ignore[no-any-return]
     if isinstance(model, str | bytes | os.PathLike) or type(model).__name__ == "ModelProto":
         from relay.frontend import from_onnx  # needs packages that other models do not
 
@@ -98,11 +105,27 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
             return from_onnx(model)  # type: ignore[no-any-return]
     raise RelayError(
         f"cannot compile a {_name(model)}; give a relay.IRModule, a relay.Function or another "
-        "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto), or one of "
-        "PyTorch: a torch.nn.Module with example inputs, a torch.export.ExportedProgram, the path "
-        "of a .pt2 file, or a scripted module"
+        "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto) or of TFLite "
+        "(its path, its bytes or a tflite.Model), or one of PyTorch: a torch.nn.Module with "
+        "example inputs, a torch.export.ExportedProgram, the path of a .pt2 file, or "
+        "a scripted module"
     )
 
 
 def _name(model: Any) -> str:
     return type(model).__name__
+
+
+def _is_tflite(model: object) -> bool:
+    """Whether a model is one of TFLite: a file or bytes that say so, or a `tflite.Model`."""
+    place, identifier = TFLITE
+    if isinstance(model, bytes):
+        return model[place] == identifier
+    if isinstance(model, str | os.PathLike):
+        try:
+            with open(model, "rb") as file:
+                return file.read(place.stop)[place] == identifier
+        except (OSError, ValueError):
+            return False  # reported where it is read
+    kind = type(model)
+    return kind.__name__ == "Model" and kind.__module__.partition(".")[0] == "tflite"

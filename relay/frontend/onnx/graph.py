@@ -16,17 +16,18 @@ from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from relay import tree
 from relay.check.infer import infer_expr
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
+from relay.frontend.common.arguments import arguments
 from relay.frontend.common.converters import Converters
+from relay.frontend.common.elements import ELEMENT_TYPES, propagate
 from relay.frontend.common.failing import dead_end
 from relay.frontend.common.naming import quoted, repeated
 from relay.frontend.common.scope import type_of
 from relay.frontend.onnx.branches import Branch, Fork, closed, either, types_of_both
 from relay.frontend.onnx.continuations import Paths, live_values, with_forks_last
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, find
-from relay.frontend.onnx.elements import ELEMENT_TYPES, propagate
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
 from relay.frontend.onnx.node import Node
-from relay.frontend.onnx.schema import arguments, check_node
+from relay.frontend.onnx.schema import check_node
 from relay.frontend.onnx.scope import GraphScope
 from relay.frontend.onnx.tensors import Files, array_of, dense
 from relay.frontend.onnx.types import Dimensions, lacks_shape
@@ -259,7 +260,7 @@ class GraphImporter:
         try:
             if converter is None:
                 return self._expanded(node, proto)
-            found = converter(node, *arguments(converter, node))
+            found = converter(node, *arguments(converter, node, node.inputs))
             return found if isinstance(found, Fork) else self._bound(node, found)
         except FrontendError:
             raise

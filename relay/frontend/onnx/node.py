@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from relay.errors import VALUE
 from relay.frontend.common.builder import Builder, either, int64
-from relay.frontend.onnx.elements import Elements
+from relay.frontend.common.elements import Elements
 from relay.frontend.onnx.scope import GraphScope
 from relay.frontend.onnx.types import MOST_AXES
 from relay.immutable import frozen

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 from onnx import AttributeProto, NodeProto
 
 from relay.errors import FrontendError, Span
-from relay.frontend.common.converters import Converter
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS
 from relay.frontend.onnx.microsoft import DOMAIN, attribute_kind
 from relay.immutable import frozen
-from relay.ir.expr import Expr
-
-if TYPE_CHECKING:
-    from relay.frontend.onnx.node import Node
 
 
 @frozen
@@ -90,29 +84,6 @@ def check_node(proto: NodeProto, version: int, span: Span) -> None:
         elif given[name] != kind_of:
             text = f"attribute `{name}` is of another type"
             raise refused(text, _kind(kind_of), _kind(given[name]))
-
-
-def arguments(converter: Converter, node: Node) -> Sequence[Expr | None]:
-    """The inputs of a node as its converter takes them; omitted ones are None.
-
-    Operators without a schema are checked by the signature of the converter.
-    """
-    parameters = [*signature(converter).parameters.values()][1:]
-    inputs = list(node.inputs)
-    for place, one in enumerate(parameters):
-        if one.kind is Parameter.VAR_POSITIONAL:
-            return inputs
-        if one.kind is Parameter.KEYWORD_ONLY:
-            continue
-        is_needed = one.annotation in ("Expr", Expr)
-        if place >= len(inputs) and one.default is Parameter.empty and not is_needed:
-            is_needed = "None" not in str(one.annotation)
-            inputs.append(None)
-        if is_needed and (place >= len(inputs) or inputs[place] is None):
-            raise node.refused(f"input `{one.name}` is missing", found=f"{len(node.inputs)} inputs")
-    if len(inputs) > len(parameters):
-        raise node.refused("there are too many inputs", f"{len(parameters)}", f"{len(inputs)}")
-    return inputs
 
 
 def _kind(number: int) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from onnx import NodeProto, ValueInfoProto
 
+from relay.frontend.common.elements import Elements, elements_of_array
 from relay.frontend.common.scope import ImportScope
-from relay.frontend.onnx.elements import Elements, elements_of_array
 from relay.ir.dims import Dim
 from relay.ir.expr import Constant, Expr
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from relay import op
 from relay.frontend.common.builder import static
 from relay.frontend.common.products import product
-from relay.frontend.onnx.computations.quantization import is_scalar, less_zero_point, zero_of
-from relay.frontend.onnx.computations.windows import Windows
+from relay.frontend.common.quantization import is_scalar, less_zero_point, zero_of
+from relay.frontend.common.windows import Windows
+from relay.frontend.onnx.computations.windows import windows_of
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
 from relay.ir.expr import Expr, const
@@ -55,7 +56,7 @@ def convolution(
     """A convolution padded with the zero point; the weight's may be per output channel."""
     data, weight, groups = operands(node, data, weight, inputs=1)
     zero, each = (zero_of(node, given) for given in (data_zero_point, weight_zero_point))
-    windows = Windows.of(node, data, node.shape(weight)[2:])
+    windows = windows_of(node, data, node.shape(weight)[2:])
     shape, count, framed = node.shape(data), len(windows.sizes), data
     if windows.pads is None:
         framed = windows.padded(node, data, op.cast(zero, node.dtype(data)))

@@ -10,14 +10,8 @@ from math import prod
 from relay import op
 from relay.frontend.common.broadcast import best_known, of_shape
 from relay.frontend.common.builder import int64, static
-from relay.frontend.onnx.computations.windows import (
-    SAME,
-    Pair,
-    Windows,
-    automatic_padding,
-    halves,
-    unknown_window,
-)
+from relay.frontend.common.windows import SAME, Pair, Windows, halves, unknown_window
+from relay.frontend.onnx.computations.windows import automatic_padding, windows_of
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.immutable import frozen
@@ -36,7 +30,7 @@ MOST_PARTS = 1024  # convolutions that one over more axes is decomposed into
 @table("Conv")
 def conv(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     data, weight, groups = operands(node, data, weight, inputs=1)
-    windows = Windows.of(node, data, node.shape(weight)[2:])
+    windows = windows_of(node, data, node.shape(weight)[2:])
     shape = node.shape(data)
     if windows.pads is None:
         padded = windows.padded(node, data, node.number(0, data))

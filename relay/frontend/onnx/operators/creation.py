@@ -6,8 +6,8 @@ import numpy as np
 
 from relay import op
 from relay.frontend.common.builder import int64
+from relay.frontend.common.elements import Elements
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.shaping import whole_shape
 from relay.frontend.onnx.types import element_type

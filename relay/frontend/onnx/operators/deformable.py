@@ -16,7 +16,8 @@ import numpy as np
 from relay import dtypes, op
 from relay.frontend.common.broadcast import best_known, fitting, of_shape, trailing_axes
 from relay.frontend.common.builder import int64
-from relay.frontend.onnx.computations.windows import Windows
+from relay.frontend.common.windows import Windows
+from relay.frontend.onnx.computations.windows import windows_of
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import convolved, operands
@@ -67,7 +68,7 @@ def _over_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Ex
     channels = node.shape(data)[1]
     if parts < 1 or (isinstance(channels, int) and channels % parts):
         raise node.refused("channels are not shared evenly by offsets", f"{parts}", str(channels))
-    windows = Windows.of(node, data, sizes)
+    windows = windows_of(node, data, sizes)
     batch, counts = _sizes(node, data, offset, share, windows)
     data = of_shape(node, data, (batch, *node.shape(data)[1:]))
     offset = fitting(node, offset, (batch, parts * elements * count, *counts), "offsets")

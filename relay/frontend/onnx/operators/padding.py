@@ -10,8 +10,8 @@ import numpy as np
 from relay import op
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.checking import axes_within, within
+from relay.frontend.common.elements import Elements
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
 from relay.ir.dims import Dim
 from relay.ir.expr import Expr

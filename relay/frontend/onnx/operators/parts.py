@@ -12,8 +12,8 @@ from relay.errors import VALUE
 from relay.frontend.common.broadcast import best_known, joinable, of_shape, without_names
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.checking import axes_within, checked_sizes, within
+from relay.frontend.common.elements import Elements
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import Node
 from relay.ir import dims
 from relay.ir.dims import Dim

@@ -14,7 +14,8 @@ from relay import dtypes, op
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.indices import in_range
 from relay.frontend.common.partial_windows import inside_data
-from relay.frontend.onnx.computations.windows import Windows
+from relay.frontend.common.windows import Windows
+from relay.frontend.onnx.computations.windows import windows_of
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.convolution import inner_extents
@@ -177,7 +178,7 @@ def _windows(node: Node, data: Expr) -> Windows:
     sizes = node.required("kernel_shape")
     if len(sizes) != count or min(sizes) < 1:
         raise node.refused("`kernel_shape` does not fit", f"{count} sizes", str(sizes))
-    return Windows.of(node, data, sizes)
+    return windows_of(node, data, sizes)
 
 
 def _attributes(windows: Windows) -> dict[str, tuple[int, ...]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from relay import dtypes, op
 from relay.frontend.common.broadcast import trailing_axes
 from relay.frontend.common.products import product
-from relay.frontend.onnx.computations.integer_products import convolution, matrix_product
-from relay.frontend.onnx.computations.quantization import (
+from relay.frontend.common.quantization import (
     Affine,
     affine,
     dequantized,
@@ -18,6 +17,7 @@ from relay.frontend.onnx.computations.quantization import (
     requantized,
     stretched,
 )
+from relay.frontend.onnx.computations.integer_products import convolution, matrix_product
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.frontend.onnx.operators.conversion import converted

@@ -16,10 +16,10 @@ from relay.errors import VALUE
 from relay.frontend.common.broadcast import without_names
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.checking import axes_within, within
+from relay.frontend.common.elements import Elements
 from relay.frontend.common.reshaping import is_same, product, reshaped
 from relay.frontend.onnx.branches import Fork
 from relay.frontend.onnx.converters import Converters
-from relay.frontend.onnx.elements import Elements
 from relay.frontend.onnx.node import GIVE_SIZES, Node
 from relay.frontend.onnx.operators.reductions import places_of
 from relay.frontend.onnx.ranks import expected_rank

@@ -6,7 +6,7 @@ import numpy as np
 
 from relay import op
 from relay.frontend.common.indices import from_front
-from relay.frontend.onnx.computations.quantization import stretched
+from relay.frontend.common.quantization import stretched
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node
 from relay.ir.expr import Expr, Tuple, const

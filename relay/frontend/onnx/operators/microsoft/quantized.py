@@ -12,15 +12,15 @@ from typing import Any
 from relay import op
 from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.common.builder import Builder, int64
-from relay.frontend.common.recurrence import Layer
-from relay.frontend.onnx.computations.integer_products import matrix_product
-from relay.frontend.onnx.computations.quantization import (
+from relay.frontend.common.quantization import (
     affine,
     dequantized,
     parameter,
     quantized,
     requantized,
 )
+from relay.frontend.common.recurrence import Layer
+from relay.frontend.onnx.computations.integer_products import matrix_product
 from relay.frontend.onnx.computations.standard import VERSION, standard
 from relay.frontend.onnx.converters import Converters
 from relay.frontend.onnx.node import Node

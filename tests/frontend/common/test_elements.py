@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from relay.frontend.onnx.elements import propagate
+from relay.frontend.common.elements import propagate
 from relay.frontend.onnx.importer import from_onnx
 from relay.ir.types import ShapeVar
 from tests.frontend.onnx.oracle import agree, main_type, of_graph, value

@@ -1,0 +1,1 @@
+"""Converters of TFLite operators, one file per family."""

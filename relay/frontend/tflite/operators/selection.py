@@ -1,0 +1,207 @@
+"""What is chosen, found and written by positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relay import dtypes, op
+from relay.frontend.common.builder import int64, static
+from relay.frontend.common.indices import in_range
+from relay.frontend.tflite.converters import Table
+from relay.frontend.tflite.node import Node
+from relay.ir.expr import Expr, as_expr, const
+from relay.op.building.numerics import limits
+
+table = Table()
+
+
+@table.moving("TOPK_V2")
+def topk(node: Node, data: Expr, count: Expr) -> list[Expr]:
+    (number,) = node.numbers(count, "how many elements are wanted")
+    if number < 1:
+        raise node.refused("there is one element at least", "1 or more", str(number))
+    found = op.topk(data, k=number, axis=-1, ret_type="both", dtype=node.result_type(1))
+    return node.fields(as_expr(found), 2)
+
+
+@table("ONE_HOT")
+def one_hot(node: Node, positions: Expr, depth: Expr, on: Expr, off: Expr) -> Expr:
+    (number,) = node.numbers(depth, "how many positions there are")
+    high, low = (node.let(op.reshape(one, ())) for one in (on, off))
+    axis = node.option("axis", -1)
+    return op.one_hot(positions, high, low, number, axis=axis, dtype=node.result_type())
+
+
+@table("WHERE")
+def where(node: Node, condition: Expr) -> Expr:
+    return node.as_dtype(node.let(op.argwhere(condition)), node.result_type())
+
+
+@table("SCATTER_ND")
+def scatter_nd(node: Node, positions: Expr, updates: Expr, shape: Expr) -> Expr:
+    """Updates of one element add up."""
+    whole = _filled(node, node.number(0, updates), shape)
+    return op.scatter_nd(whole, _by_axis(node, positions), updates, mode="add")
+
+
+def _by_axis(node: Node, positions: Expr) -> Expr:
+    """Positions with the axis that runs over those of data first."""
+    last = node.rank(positions) - 1
+    return node.let(op.transpose(positions, (last, *range(last))))
+
+
+def _filled(node: Node, value: Expr, shape: Expr) -> Expr:
+    """A tensor of one value, whose shape may be computed."""
+    sizes, value = node.sizes(shape), node.let(value)
+    elements = node.importer.known_elements(sizes)
+    dtype = node.dtype(value)
+    if (numbers := static(elements)) is not None:
+        return node.let(op.full(value, numbers, dtype))
+    count = node.static_extent(sizes, 0, "how many axes there are")
+    found = op.dyn.full(value, sizes, dtype)
+    return node.declare(found, elements or (None,) * count, dtype)
+
+
+@table("SPARSE_TO_DENSE")
+def sparse_to_dense(node: Node, positions: Expr, shape: Expr, values: Expr, default: Expr) -> Expr:
+    numbers = [int(one) for one in node.numbers(shape, "the shape")]
+    fill = node.let(op.reshape(default, ()))
+    if node.rank(positions) == 0:
+        positions = node.let(op.reshape(positions, (1, 1)))
+    elif node.rank(positions) == 1:
+        positions = node.let(op.expand_dims(positions, 1))
+    return op.sparse_to_dense(positions, numbers, values, fill)
+
+
+@table("EMBEDDING_LOOKUP")
+def embedding_lookup(node: Node, positions: Expr, rows: Expr) -> Expr:
+    rows = node.real(rows, 1) if node.result_affine() is None else rows
+    return op.take(rows, in_range(node, positions, rows), axis=0)
+
+
+_SEGMENTS = {"SUM": "add", "PROD": "mul", "MAX": "max", "MIN": "min"}
+
+
+@table(*(f"UNSORTED_SEGMENT_{name}" for name in _SEGMENTS))
+def unsorted_segment(node: Node, data: Expr, segments: Expr, count: Expr) -> Expr:
+    """Negative numbers of segments are left out."""
+    (number,) = node.numbers(count, "how many segments there are")
+    return _segments(
+        node, data, segments, node.let(int64([number])), node.operator.rpartition("_")[2]
+    )
+
+
+@table("SEGMENT_SUM")
+def segment_sum(node: Node, data: Expr, segments: Expr) -> Expr:
+    """Segments are in order: the last one says how many there are."""
+    most = op.max(op.concatenate([int64([-1]), op.cast(segments, "int64")], axis=0), axis=0)
+    return _segments(node, data, segments, node.let(op.reshape(most + int64(1), (1,))), "SUM")
+
+
+def _segments(node: Node, data: Expr, segments: Expr, count: Expr, name: str) -> Expr:
+    low, high = limits(dtypes.to_numpy(node.dtype(data)))
+    neutral = {"SUM": 0, "PROD": 1, "MAX": low, "MIN": high}[name]
+    if dtypes.is_float(node.dtype(data)) and name in ("MAX", "MIN"):
+        most = float(np.finfo(dtypes.to_numpy(node.dtype(data))).max)
+        neutral = -most if name == "MAX" else most
+    axes = node.rank(segments)
+    rest = node.extents(data, axes, node.rank(data)) if node.rank(data) > axes else int64([])
+    shape = node.let(op.concatenate([count, rest], axis=0))
+    whole = _filled(node, node.number(neutral, data), shape)
+    places = op.cast(segments, "int64")
+    beyond = node.let(op.where(places < int64(0), node.size(whole, 0), places))
+    return op.scatter_nd(whole, op.expand_dims(beyond, 0), data, mode=_SEGMENTS[name])
+
+
+@table.moving("DYNAMIC_UPDATE_SLICE")
+def dynamic_update_slice(node: Node, data: Expr, update: Expr, start: Expr) -> Expr:
+    """The start is moved so that the update lies inside."""
+    sizes, room = node.whole_shape(update), node.whole_shape(data)
+    last = op.maximum(room - sizes, int64(0))
+    first = op.maximum(op.minimum(node.sizes(start), last), int64(0))
+    begin = node.let(first)
+    return op.strided_set(data, update, begin, node.let(begin + sizes))
+
+
+@table.moving("REVERSE_SEQUENCE")
+def reverse_sequence(node: Node, data: Expr, lengths: Expr) -> Expr:
+    axes = (node.option("seq_dim", 0), node.option("batch_dim", 0))
+    return op.reverse_sequence(data, lengths, seq_axis=axes[0], batch_axis=axes[1])
+
+
+@table("MATRIX_DIAG")
+def matrix_diag(node: Node, diagonal: Expr) -> Expr:
+    shape = node.static_shape(diagonal, "diagonals")
+    empty = node.let(op.zeros((*shape, shape[-1]), node.dtype(diagonal)))
+    return op.matrix_set_diag(empty, diagonal)
+
+
+@table("MATRIX_SET_DIAG")
+def matrix_set_diag(node: Node, data: Expr, diagonal: Expr) -> Expr:
+    return op.matrix_set_diag(data, diagonal)
+
+
+@table("BUCKETIZE")
+def bucketize(node: Node, data: Expr) -> Expr:
+    bounds = const(np.array(node.option("boundaries", []), "float32"), "float32")
+    return op.searchsorted(bounds, node.as_dtype(data, "float32"), right=True, dtype="int32")
+
+
+@table("UNIQUE")
+def unique(node: Node, data: Expr) -> Sequence[Expr]:
+    """Values in the order in which they appear first, and where each element is among them."""
+    values, _, inverse, count = node.fields(op.unique(data, is_sorted=False).astuple(), 4)
+    last = node.let(op.reshape(op.cast(count, "int64"), (1,)))
+    kept = op.strided_slice(values, int64([0]), last, axes=(0,))
+    return [
+        node.declare(kept, (None,), node.dtype(data)),
+        op.cast(inverse, node.result_type(1)),
+    ]
+
+
+@table("DILATE")
+def dilate(node: Node, data: Expr, steps: Expr, value: Expr) -> Expr:
+    (filling,) = node.numbers(value, "the value between elements")
+    return op.nn.dilate(data, tuple(node.numbers(steps, "the steps")), filling)
+
+
+@table("NON_MAX_SUPPRESSION_V4")
+def non_max_suppression(
+    node: Node, boxes: Expr, scores: Expr, most: Expr, overlap: Expr, least: Expr
+) -> Sequence[Expr]:
+    chosen, count, _ = _suppressed(node, boxes, scores, most, overlap, least)
+    return [chosen, count]
+
+
+@table("NON_MAX_SUPPRESSION_V5")
+def non_max_suppression_with_scores(
+    node: Node, boxes: Expr, scores: Expr, most: Expr, overlap: Expr, least: Expr, sigma: Expr
+) -> Sequence[Expr]:
+    if any(node.numbers(sigma, "`soft_nms_sigma`")):
+        raise node.refused("scores that overlap lowers are not translated", "a sigma of 0")
+    chosen, count, kept = _suppressed(node, boxes, scores, most, overlap, least)
+    values = op.take(scores, chosen, axis=0)
+    return [chosen, op.where(kept, values, node.number(0, scores)), count]
+
+
+def _suppressed(
+    node: Node, boxes: Expr, scores: Expr, most: Expr, overlap: Expr, least: Expr
+) -> tuple[Expr, Expr, Expr]:
+    """Chosen boxes, their number, and which of a row of `most` are chosen; the others are 0."""
+    (number,) = node.numbers(most, "how many boxes are wanted")
+    limits_of = [node.let(op.reshape(one, ())) for one in (overlap, least)]
+    found = op.vision.all_class_non_max_suppression(
+        op.expand_dims(boxes, 0),
+        op.expand_dims(scores, 0, num_newaxis=2),
+        int64(number),
+        *limits_of,
+    )
+    rows, total = node.fields(found.astuple(), 2)
+    column = op.cast(op.take(rows, int64(2), axis=1), "int32")
+    padded = op.concatenate([column, op.zeros((number,), "int32")], axis=0)
+    first = node.let(op.strided_slice(node.let(padded), [0], [number]))
+    count = node.let(op.cast(op.reshape(total, ()), "int32"))
+    kept = node.let(op.arange(const(number, "int32"), dtype="int32") < count)
+    return node.let(op.where(kept, first, const(0, "int32"))), count, kept
