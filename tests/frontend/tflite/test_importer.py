@@ -86,6 +86,17 @@ def test_errors_name_the_operator() -> None:
         from_tflite(build(case))
 
 
+def test_the_number_of_an_operator_is_read_from_either_field() -> None:
+    case = Case("NEG", [real(3)])
+    writer = Writer()
+    graph = writer.graph()
+    numbers = [writer.tensor(graph, name, "float32", (3,)) for name in "xy"]
+    writer.operator(graph, "NEG", numbers[:1], numbers[1:])
+    graph.inputs, graph.outputs = numbers[:1], numbers[1:]
+    writer.model.operatorCodes[0].deprecatedBuiltinCode = 0
+    np.testing.assert_array_equal(relay.compile(writer.bytes())(*case.feeds), -case.feeds[0])
+
+
 def test_shapes_that_a_model_computes_keep_their_names() -> None:
     writer = Writer()
     graph = writer.graph()
