@@ -57,10 +57,10 @@ def write_byte_code(name: str, small: bool, file: str) -> dict[str, Any]:
     from zoo import network
 
     from relay import driver
-    from relay.lower.lower import lower
+    from relay.lower.lower import lower_static
     from relay.target.target import Target
 
-    assert network and driver and lower
+    assert network and driver and lower_static
     return {"target": str(Target.host())}
 
 
@@ -114,7 +114,7 @@ def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
     from zoo import network
 
     from relay.lower.kernel import Options
-    from relay.lower.lower import lower
+    from relay.lower.lower import lower_static
     from relay.pipeline import passes
     from relay.pipeline.weights import given_weights, named_weights
     from relay.program.primitives import primitives
@@ -126,7 +126,7 @@ def make_kernels(name: str, small: bool, file: str) -> dict[str, Any]:
     wanted = [(one.function, one.constant) for one in primitives(module)]
     target = Target.host()
     clock = Clock()
-    steps = [step for request in wanted for step in lower(*request, target, Options()).steps]
+    steps = [step for request in wanted for step in lower_static(*request, target, Options()).steps]
     clock.lap("lowering")
     texts = {step.kernel.name: step.kernel.ir for step in steps}
     size = sum(len(compile_module([text], target)) for text in texts.values())
