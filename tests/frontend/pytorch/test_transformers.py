@@ -12,7 +12,7 @@ import relay
 if TYPE_CHECKING:
     from tests.models.in_transformers import Exported
 
-pytest.importorskip("transformers")
+pytest.importorskip("transformers", reason="the extra `models` is not installed")
 
 # whose batch and length torch leaves open
 FIXED_LENGTH = {"mamba"}

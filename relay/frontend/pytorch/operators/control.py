@@ -15,7 +15,7 @@ from typing import Any
 
 from relay import op
 from relay.frontend.common.builder import int64
-from relay.frontend.common.joining import of_tensors
+from relay.frontend.common.joining import common_types
 from relay.frontend.common.loops import Step, recursive
 from relay.frontend.common.stacking import Rows
 from relay.frontend.pytorch.converters import Converters
@@ -51,22 +51,6 @@ def encoded(node: Node, value: Any) -> Expr:
 def decoded(like: Any, value: Expr) -> Any:
     """A tensor as a value of the kind that another one is."""
     return Complex(value) if isinstance(like, Complex) else value
-
-
-def common_types(
-    node: Node, ones: Sequence[TensorType], others: Sequence[TensorType], who: str
-) -> list[TensorType]:
-    """The types that tensors of two paths have in common."""
-    if len(ones) != len(others):
-        text = f"{who} give different numbers of values"
-        raise node.refused(text, str(len(ones)), str(len(others)))
-    found = []
-    for one, other in zip(ones, others, strict=True):
-        ty = of_tensors(one, other)
-        if ty is None:
-            raise node.refused(f"{who} give values of different types", str(one), str(other))
-        found.append(ty)
-    return found
 
 
 def with_type(node: Node, value: Expr, ty: TensorType) -> Expr:

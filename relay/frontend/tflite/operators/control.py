@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from relay import op
 from relay.frontend.common.builder import int64
-from relay.frontend.common.joining import of_tensors
+from relay.frontend.common.joining import common_types
 from relay.frontend.common.loops import Step, recursive
 from relay.frontend.common.scope import ImportScope
 from relay.frontend.tflite.converters import Table
@@ -24,22 +24,6 @@ from relay.ir.types import TensorType, TupleType
 table = Table()
 
 Branch = tuple[ImportScope, list[Expr]]  # a scope, and the values it gives
-
-
-def _common(
-    node: Node, ones: Sequence[TensorType], others: Sequence[TensorType], who: str
-) -> list[TensorType]:
-    """The types that tensors of two paths have in common."""
-    if len(ones) != len(others):
-        text = f"{who} give different numbers of values"
-        raise node.refused(text, str(len(ones)), str(len(others)))
-    found = []
-    for one, other in zip(ones, others, strict=True):
-        ty = of_tensors(one, other)
-        if ty is None:
-            raise node.refused(f"{who} give values of different types", str(one), str(other))
-        found.append(ty)
-    return found
 
 
 def _typed(node: Node, scope: ImportScope, value: Expr, ty: TensorType) -> Expr:
@@ -68,7 +52,7 @@ def if_(node: Node, condition: Expr, *inputs: Expr) -> Sequence[Expr]:
         scope = node.scope.inner()
         results = node.importer.add(graph, scope, inputs)
         branches.append((scope, [*results, *(states.values[name] for name in names)]))
-    types = _common(
+    types = common_types(
         node,
         [node.tensor_type(one) for one in branches[0][1]],
         [node.tensor_type(one) for one in branches[1][1]],
@@ -116,7 +100,7 @@ def while_(node: Node, *inputs: Expr) -> Sequence[Expr]:
         kept = [one for place, one in enumerate(results) if place not in handles]
         following = [*kept, *states.values.values()]
         found = [node.tensor_type(one) for one in following]
-        joined = _common(node, types, found, "turns of the loop")
+        joined = common_types(node, types, found, "turns of the loop")
         if joined == types:
             break
         types = joined
