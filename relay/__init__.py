@@ -159,6 +159,7 @@ _MODULES: dict[str, str] = {
             "loops",
             "nd",
             "op",
+            "optim",
             "parser",
             "pipeline",
             "prelude",

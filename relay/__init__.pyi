@@ -20,6 +20,7 @@ from relay import ir as ir
 from relay import loops as loops
 from relay import nd as nd
 from relay import op as op
+from relay import optim as optim
 from relay import parser as parser
 from relay import pipeline as pipeline
 from relay import prelude as prelude

@@ -6,8 +6,9 @@
     exe.set_state(n=7); exe.reset()
 
 A call reads the current values and makes new ones; when it succeeds, they replace the current
-values. Values are never changed in place, so a call that fails leaves the state as it was. Calls
-of an executable with state come one after another.
+values, and a call that fails leaves the state as it was. Where no call can fail and a kernel may
+(`relay.program.updates`), new values are written over the old ones; what a caller gave or got is
+never written. Calls of an executable with state come one after another.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from relay.target.kernel import TensorSpec
 
 
 class Values:
-    """One value of each tensor of the state; it does not change while it is the current one.
-    `own` memory is the executable's, which may use it again afterwards."""
+    """One value of each tensor of the state. Only `own` memory, which is the executable's alone, is
+    ever written again."""
 
     def __init__(self, arrays: Sequence[np.ndarray], *, own: bool = False) -> None:
         self.arrays = tuple(arrays)

@@ -66,7 +66,8 @@ class StraightLineExecutable(Executable):
         self._pools = [OutputPool(o.shape, o.dtype, self._loaded.allocate) for o in self.outputs]
         self._weights = Weights(program, self._loaded, self.threads, weights, prepared)
         self.threaded = state_of(program, state, current)
-        self._spare: Values | None = None  # memory for the next state
+        self._in_place = bool(self._main.plan.updates)
+        self._spare: Values | None = None  # else: memory for the next state
 
     # --- calling
 
@@ -126,10 +127,24 @@ class StraightLineExecutable(Executable):
         if state is None:
             return self._main(self._weights.constants, addresses)
         with state.call() as before:
+            if self._in_place:
+                if not before.own:  # the initial values, or what was set
+                    before = self._copied(before)
+                state.values = before
+                return self._main(
+                    self._weights.constants, self._with_state(addresses, before, before)
+                )
             after, self._spare = self._spare or self._buffers(), None
             self._main(self._weights.constants, self._with_state(addresses, before, after))
             state.values, self._spare = after, before if before.own else None
         return None
+
+    def _copied(self, values: Values) -> Values:
+        """The same values in memory that calls may write."""
+        made = self._buffers()
+        for array, given in zip(made.arrays, values.arrays, strict=True):
+            array[...] = given
+        return made
 
     def _buffers(self) -> Values:
         """Memory for a state."""
@@ -214,7 +229,11 @@ class StraightLineExecutable(Executable):
         leaves = self._arrange(args, named) if args or named else self._examples()
         _tensors, addresses = self._placed(leaves)
         if self.threaded is not None:
-            addresses = self._with_state(addresses, self.threaded.values, self._buffers())
+            before = self.threaded.values
+            after = self._buffers()
+            if self._in_place:
+                before = after = self._copied(before)
+            addresses = self._with_state(addresses, before, after)
         steps = self._main.one_by_one(self._weights.constants, addresses)
         times: list[list[float]] = [[] for _ in steps]
         for _ in range(repeat + 1):  # the first is a warm-up

@@ -31,7 +31,7 @@ from relay.lower.kernel import (
 from relay.lower.to_compute import Computed, to_compute
 from relay.op.opdef import OpDef
 from relay.target.target import Target
-from relay.te.compute import Tensor, compute
+from relay.te.compute import Computation, Tensor, compute
 from relay.te.expr import Const, Extent
 from relay.te.legalize import Facts
 from relay.te.schedule import Schedule, facts
@@ -209,7 +209,9 @@ def in_place(s: Schedule) -> tuple[tuple[int, int], ...]:
     if len(s.stages) != 1 or len(s.outputs) != 1:
         return ()
     stage = s.stages[0]
-    if not stage.loops or stage.is_reduction:
+    if not isinstance(stage.op, Computation) or stage.is_reduction:
+        return ()
+    if not stage.loops and stage.computation.axes:
         return ()
     simplify = facts.simplifier(stage)
     own = tuple(simplify(stage.values[axis]) for axis in stage.computation.axes)

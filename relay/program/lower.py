@@ -42,6 +42,7 @@ from relay.program.primitives import is_annotation, primitive_of
 from relay.program.program import MAIN, Parameter, Program, Register, flatten, unflatten
 from relay.program.specs import require_axes, structure
 from relay.program.stages import Lowering, Stages
+from relay.program.updates import updates_last
 from relay.transform.memory import lift_weights
 from relay.tree import Steps
 
@@ -118,7 +119,7 @@ class _StraightLine:
         result = tree.run(self.body(Closure(function, None, "`@main`"), [*given, *packed]))
         value = self.results(result, len(flatten(tuple(p.value for p in params))))
         main = self.main.returning(params, value, function.result_names, function.state_names)
-        functions = (self.stages.prepare_function(), main)
+        functions = (self.stages.prepare_function(), updates_last(main))
         stages = self.stages
         return Program(tuple(stages.kernels.values()), tuple(stages.constants.values()), functions)
 

@@ -22,6 +22,7 @@ from relay.errors import RelayError
 from relay.immutable import frozen
 from relay.lower.kernel import Kernel
 from relay.program import program as isa
+from relay.program.updates import updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class Plan:
     workspaces: Mapping[int, int]  # position of an instruction -> offset of its workspace
     arena: int  # bytes
     in_place: int  # how many outputs were written over an input
+    # the new values of the state, if their outputs may be where the old values are
+    updates: frozenset[isa.Register] = frozenset()
 
 
 def plan(function: isa.Function, kernels: Mapping[str, Kernel], threads: int = 1) -> Plan:
@@ -96,6 +99,8 @@ class _Planner:
 
     def __post_init__(self) -> None:
         self.last_use = last_uses(self.function)
+        # their memory holds the old values until these are written
+        self.updates = updates(self.function, self.kernels)
 
     def walk(self) -> None:
         """Assign a storage to every register."""
@@ -126,7 +131,7 @@ class _Planner:
         for output, register in enumerate(call.outputs):
             size = isa.nbytes(self.function.registers[register])
             found = self.reusable(position, call, kernel, output, size)
-            if found is None or id(found) in written:
+            if found is None or register in self.updates or id(found) in written:
                 found = Storage(size, position, position)
             else:
                 self.in_place += 1
@@ -178,7 +183,7 @@ class _Planner:
             for position, storage in self.workspaces.items()
             if isinstance(storage.place, Arena)
         }
-        return Plan(places, workspaces, size, self.in_place)
+        return Plan(places, workspaces, size, self.in_place, self.updates)
 
 
 def last_uses(function: isa.Function) -> dict[isa.Register, int]:

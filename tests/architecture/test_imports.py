@@ -58,6 +58,7 @@ LAYERS = (
     "target.cuda",
     "frontend",
     "export",
+    "optim",
     "compile_log",
     "driver",
     "build_module",

@@ -30,7 +30,7 @@ from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.gradients.accumulate import backwards, ones, whole
 
-__all__ = ["FirstOrderGradient", "first_order"]
+__all__ = ["FirstOrderGradient", "first_order", "is_dataflow"]
 
 
 @frozen
@@ -71,28 +71,37 @@ def _as_graph(function: ir.Function) -> ir.Function:
     """The function with variables of `let`s replaced by their values, typed."""
     replacements: dict[ir.Syntax, ir.Syntax] = {}
     for value in tree.postorder(function.body):
-        match value:
-            case ir.Let():
-                replacements[value] = value.body
-                replacements[value.variable] = value.value
-            case ir.Call(op=OpDef(is_repeatable=True)):
-                pass
-            case ir.Call(op=OpDef(gradient=rule)) if rule is not None and not isinstance(rule, str):
-                pass
-            case ir.Op() | ir.Var() | ir.Constant() | ir.Tuple() | ir.TupleGetItem():
-                pass
-            case ir.Constructor() | ir.GlobalVar():
-                pass  # the call of it is refused, at its place
-            case _:
-                raise GradientError.of(
-                    "this is no dataflow code",
-                    value.span,
-                    "operators, tuples and `let`s",
-                    _name(value),
-                    'relay.transform.gradient(f, mod, mode="higher_order") differentiates it',
-                )
+        if isinstance(value, ir.Let):
+            replacements[value] = value.body
+            replacements[value.variable] = value.value
+        elif not _in_dataflow(value):
+            raise GradientError.of(
+                "this is no dataflow code",
+                value.span,
+                "operators, tuples and `let`s",
+                _name(value),
+                'relay.transform.gradient(f, mod, mode="higher_order") differentiates it',
+            )
     changed = redirect_typed(function, replacements)
     return changed if changed.ty is not None else infer_expr(changed)
+
+
+def is_dataflow(function: ir.Function) -> bool:
+    """Whether `first_order` differentiates the function."""
+    return all(isinstance(e, ir.Let) or _in_dataflow(e) for e in tree.postorder(function.body))
+
+
+def _in_dataflow(value: ir.Syntax) -> bool:
+    match value:
+        case ir.Call(op=OpDef(is_repeatable=True)):
+            return True
+        case ir.Call(op=OpDef(gradient=rule)):
+            return rule is not None and not isinstance(rule, str)
+        case ir.Op() | ir.Var() | ir.Constant() | ir.Tuple() | ir.TupleGetItem():
+            return True
+        case ir.Constructor() | ir.GlobalVar():
+            return True  # the call of it is refused, at its place
+    return False
 
 
 def _name(value: ir.Syntax) -> str:
