@@ -224,11 +224,16 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 def unsupported(program: Any) -> list[str]:
     """The operators of an exported program that no converter takes."""
     from relay.frontend.pytorch.converters import built_in
+    from relay.frontend.pytorch.exported import decomposed
     from relay.frontend.pytorch.survey import is_supported
 
     tables = built_in()
-    calls = [node for node in program.graph.nodes if node.op == "call_function"]
-    return sorted({str(call.target) for call in calls if not is_supported(call, tables)})
+
+    def found(one: Any) -> set[str]:
+        calls = [node for node in one.graph.nodes if node.op == "call_function"]
+        return {str(call.target) for call in calls if not is_supported(call, tables)}
+
+    return sorted(found(program) and found(decomposed(program, tables)))
 
 
 def missing_of(name: str, effort: Effort = QUICK) -> Outcome:

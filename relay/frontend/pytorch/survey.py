@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 from torch.fx import Node as Call
+from torch.utils._pytree import tree_leaves
 
 from relay.frontend.common import converters as common
 from relay.frontend.common.naming import quoted
@@ -22,7 +23,9 @@ def survey(graph: GraphModule, tables: Sequence[common.Converters]) -> None:
     for one in graphs_of(graph):
         for call in one.graph.nodes:
             if call.op == "call_function" and not is_supported(call, tables):
-                found.setdefault(f"operator {quoted(str(call.target))}", []).append(call.name)
+                what = " of complex numbers" if takes_complex(call) else ""
+                text = f"operator {quoted(str(call.target))}{what}"
+                found.setdefault(text, []).append(call.name)
     if found:
         hint = "operators of your own: from_pytorch(model, inputs, operators=[table])"
         raise unsupported(found, hint)
@@ -43,5 +46,17 @@ def is_supported(call: Call, tables: Sequence[common.Converters]) -> bool:
         return True
     target: Any = call.target
     namespace, name, overload = parts_of(target)
-    domains = (namespace, f"{COMPLEX}{namespace}")
-    return any(find(tables, one, name, overload) is not None for one in domains)
+    domain = f"{COMPLEX}{namespace}" if takes_complex(call) else namespace
+    return find(tables, domain, name, overload) is not None
+
+
+def takes_complex(call: Call) -> bool:
+    """Whether arguments are complex numbers."""
+    return any(map(_is_complex, tree_leaves((call.args, call.kwargs))))
+
+
+def _is_complex(argument: Any) -> bool:
+    value = argument.meta.get("val") if isinstance(argument, Call) else argument
+    if isinstance(value, list | tuple):
+        return any(map(_is_complex, value))
+    return isinstance(value, complex) or (isinstance(value, torch.Tensor) and value.is_complex())

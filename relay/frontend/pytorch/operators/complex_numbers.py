@@ -6,7 +6,6 @@ are sums of four products of parts; functions are formulas of the parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.pytorch.converters import Converters, built_in, find
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.operators.fourier import paired, parts
+from relay.frontend.pytorch.promotion import cast
 from relay.frontend.pytorch.scope import Complex
 from relay.frontend.pytorch.types import COMPLEX
 from relay.ir.expr import Expr
@@ -54,7 +54,10 @@ def conjugate(node: Node, self: Complex) -> Complex:
     return paired(node, first, -second)
 
 
-@complex_table("resolve_conj", "resolve_neg", "alias", "clone", "detach", "lift_fresh_copy")
+@complex_table(
+    *("resolve_conj", "resolve_neg", "alias", "alias_copy", "clone", "detach", "detach_copy"),
+    *("lift", "lift_fresh", "lift_fresh_copy"),
+)
 def same(node: Node, self: Complex, *_: Any, **__: Any) -> Complex:
     return self
 
@@ -85,10 +88,10 @@ def by_parts(node: Node, name: str, overload: str, *args: Any, **named: Any) -> 
     found = converter(replace(node, declared=declared), *args, **named)
     if isinstance(found, list | tuple):
         return [node.let(one) if isinstance(one, Expr) else one for one in found]
-    return node.let(found)
+    return node.let(found) if isinstance(found, Expr) else found
 
 
-def _own(node: Node, *args: Any, **named: Any) -> Any:
+def own(node: Node, *args: Any, **named: Any) -> Any:
     """The real operator of the same name."""
     return by_parts(node, node.operator.partition(".")[2], node.overload, *args, **named)
 
@@ -126,6 +129,9 @@ _MOVING = (
     *("select_copy", "expand_copy", "diagonal_copy", "as_strided", "expand_as", "view_as"),
     *("numpy_T", "nan_to_num", "positive"),
     *("constant_pad_nd", "pad", "reflection_pad1d", "replication_pad1d"),
+    *("combinations", "broadcast_tensors", "channel_shuffle", "pixel_shuffle", "pixel_unshuffle"),
+    *("im2col", "col2im", "diagflat", "fliplr", "flipud", "diff", "cartesian_prod"),
+    *("as_strided_copy", "unfold_copy", "hsplit", "vsplit", "dsplit"),
 )
 
 
@@ -137,29 +143,97 @@ def moving(node: Node, *args: Any, **named: Any) -> Any:
         given = [_part(node, one, place, of_numbers=False) for one in args]
         keys = {key: _part(node, one, place, of_numbers=False) for key, one in named.items()}
         dtype = keys.pop("dtype", None)
-        made = _own(node, *given, **keys)
+        made = own(node, *given, **keys)
         if dtype in COMPLEX:
             made = node.as_dtype(made, COMPLEX[dtype])
         found.append(made)
     return _together(node, *found)
 
 
-@complex_table("zeros_like", "ones_like")
-def like(node: Node, self: Complex, *, dtype: Any = None, **_: Any) -> Any:
-    """Numbers of the same kind, or real ones."""
-    first, second = parts(node, self)
-    filled = op.ones_like if node.operator == "aten.ones_like" else op.zeros_like
-    if isinstance(dtype, str):
-        return node.as_dtype(node.let(filled(first)), dtype)
-    wanted = COMPLEX.get(dtype, node.dtype(first))
-    made = (node.let(filled(first)), node.let(op.zeros_like(second)))
-    return paired(node, *(node.as_dtype(one, wanted) for one in made))
+@complex_table("zeros_like", "ones_like", "empty_like", "full_like")
+def like(node: Node, self: Any, fill_value: Any = None, *, dtype: Any = None, **_: Any) -> Any:
+    """Numbers of the same kind, or of a given one."""
+    if fill_value is None:
+        fill_value = 1 if node.operator == "aten.ones_like" else 0
+    data = parts(node, self)[0] if isinstance(self, Complex) else self
+    if isinstance(dtype, str) or (dtype is None and not isinstance(self, Complex)):
+        return by_parts(node, "full_like", "", data, fill_value, dtype=dtype)
+    wanted = COMPLEX.get(dtype, node.dtype(data))
+    return paired(
+        node,
+        *(
+            by_parts(node, "full_like", "", data, one, dtype=wanted)
+            for one in of_number(fill_value)
+        ),
+    )
 
 
-_ADDING = ("add", "sub", "rsub", "cat", "stack", "where", "masked_fill", "fill")
+def of_number(value: Any) -> tuple[Any, Any]:
+    """The parts of a number."""
+    number = complex(value) if isinstance(value, int | float | complex) else value
+    return (number.real, number.imag) if isinstance(number, complex) else (number, 0.0)
+
+
+@complex_table("full", "new_full")
+def full(node: Node, *args: Any, **named: Any) -> Any:
+    """A tensor of one complex number: the converter of real ones knows them."""
+    *rest, value = args
+    if isinstance(rest[0], Complex):
+        dtype = node.dtype(rest[0].pairs)
+        kind = next(one for one, part in COMPLEX.items() if part == dtype)
+        return by_parts(node, "full", "", rest[1], value, dtype=named.get("dtype") or kind)
+    return by_parts(node, "full", "", rest[-1], value, **named)
+
+
+@complex_table("new_zeros", "new_ones", "new_empty")
+def new(node: Node, self: Complex, size: Any, *_: Any, **named: Any) -> Any:
+    return full(node, self, size, 1 if node.operator == "aten.new_ones" else 0, **named)
+
+
+# --- other element types -------------------------------------------------------------------------
+
+
+@complex_table("_to_copy", "to", "type_as")
+def to_copy(node: Node, self: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
+    """Other complex numbers, or real parts; what is not 0 is true."""
+    if isinstance(dtype, Complex):
+        dtype = next(one for one, part in COMPLEX.items() if part == node.dtype(dtype.pairs))
+    if not isinstance(self, Complex):
+        return by_parts(node, "_to_copy", "", self, dtype)
+    if dtype is None:
+        return self
+    if dtype in COMPLEX:
+        return Complex(node.as_dtype(self.pairs, COMPLEX[dtype]))
+    if dtype == "bool":
+        return nonzero(node, self)
+    return cast(node, parts(node, self)[0], dtype)
+
+
+def nonzero(node: Node, value: Complex) -> Expr:
+    """Whether numbers are other than 0."""
+    first, second = (op.not_equal(one, node.number(0, one)) for one in parts(node, value))
+    return node.let(op.logical_or(first, second))
+
+
+@complex_table("_assert_tensor_metadata")
+def assert_metadata(node: Node, *_: Any, **__: Any) -> None:
+    """The importer knows all types."""
+
+
+@complex_table("sym_size", "size")
+def size(node: Node, self: Complex, dim: int) -> Any:
+    return node.dimension(self.pairs, node.axis_of(dim, node.rank(self.pairs) - 1))
+
+
+_ADDING = (
+    *("add", "sub", "subtract", "rsub", "where", "masked_fill", "fill", "cat", "stack", "hstack"),
+    *("vstack", "row_stack", "dstack", "column_stack", "block_diag", "_chunk_cat"),
+)
 _WRITING = (
     *("index_put", "_unsafe_index_put", "scatter", "scatter_add", "index_add", "index_copy"),
-    *("select_scatter", "slice_scatter"),
+    *("select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"),
+    *("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "masked_scatter", "put"),
+    *("index_fill",),
 )
 
 
@@ -175,13 +249,19 @@ def writing(node: Node, *args: Any, **named: Any) -> Any:
     return _by_operands(node, args, named, of_numbers=False)
 
 
+# those that write a number, their fourth argument
+_VALUED = ("aten.index_fill", "aten.scatter", "aten._unsafe_masked_index")
+
+
 def _by_operands(node: Node, args: Any, named: Any, *, of_numbers: bool) -> Any:
     found = []
     for place in range(2):
         given = [_part(node, one, place, of_numbers=of_numbers) for one in args]
-        if node.operator in ("aten.cat", "aten.stack"):
+        if node.operator in _VALUED:
+            given[3:4] = [_part(node, one, place, of_numbers=True) for one in args[3:4]]
+        if isinstance(args[0], list):
             given[1:] = args[1:]
-        found.append(_own(node, *given, **named))
+        found.append(own(node, *given, **named))
     return _together(node, *found)
 
 
@@ -191,257 +271,13 @@ def as_parts(node: Node, value: Any) -> tuple[Any, Any]:
     return first, second
 
 
-_PRODUCTS = (
-    *("mul", "matmul", "mm", "bmm", "mv", "dot", "outer", "ger", "kron", "inner"),
-    *("tensordot", "linalg_matmul", "__matmul__", "linalg_cross", "cross"),
-)
-
-
-@complex_table(*_PRODUCTS)
-def product(node: Node, self: Any, other: Any, *more: Any, **named: Any) -> Complex:
-    """(a + bi)(c + di) = ac - bd + (ad + bc)i"""
-    (a, b), (c, d) = as_parts(node, self), as_parts(node, other)
-
-    def times(one: Any, another: Any) -> Expr:
-        return _own(node, one, another, *more, **named)  # type: ignore[no-any-return]
-
-    if not isinstance(other, Complex | complex):
-        return paired(node, times(a, c), times(b, c))
-    return paired(node, times(a, c) - times(b, d), times(a, d) + times(b, c))
-
-
-@complex_table("vdot", "linalg_vecdot")
-def conjugate_product(node: Node, self: Complex, other: Complex, **named: Any) -> Complex:
-    return product(node, conjugate(node, self), other, **named)
-
-
-@complex_table("linear")
-def linear(node: Node, input: Any, weight: Any, bias: Any = None) -> Complex:
-    found = product(node, input, weight)
-    if bias is None:
-        return found
-    (a, b), (c, d) = parts(node, found), as_parts(node, bias)
-    return paired(node, a + c, b + d)
-
-
-_SUMMED = {"addmm": "mm", "baddbmm": "bmm", "addmv": "mv", "addr": "outer", "addbmm": "bmm"}
-
-
-@complex_table(*_SUMMED)
-def sum_of_products(
-    node: Node, self: Any, one: Any, other: Any, *, beta: Any = 1, alpha: Any = 1
-) -> Complex:
-    """`beta * self + alpha * product`"""
-    name = node.operator.removeprefix("aten.")
-    times = replace(node, operator=f"aten.{_SUMMED[name]}", overload="default", declared=None)
-    scale = replace(times, operator="aten.mul", overload="Tensor")
-    found = product(times, one, other)
-    if name == "addbmm":
-        first, second = (op.sum(part, axis=(0,)) for part in parts(node, found))
-        found = paired(node, first, second)
-    found = found if alpha == 1 else product(scale, found, alpha)
-    if beta == 0:
-        return found
-    addend = self if beta == 1 else product(scale, self, beta)
-    (a, b), (c, d) = parts(node, found), as_parts(node, addend)
-    return paired(node, a + c, b + d)
-
-
-@complex_table("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d")
-def convolution(
-    node: Node, input: Any, weight: Any, bias: Any = None, *more: Any, **named: Any
-) -> Complex:
-    (a, b), (c, d) = as_parts(node, input), as_parts(node, weight)
-
-    def over(data: Expr, kernel: Expr) -> Expr:
-        return _own(node, data, kernel, None, *more, **named)  # type: ignore[no-any-return]
-
-    first = node.let(over(a, c) - over(b, d))
-    second = node.let(over(a, d) + over(b, c))
-    if bias is not None:
-        axis = node.rank(first) - node.rank(c) + 1
-        e, f = as_parts(node, bias)
-        first, second = op.nn.bias_add(first, e, axis), op.nn.bias_add(second, f, axis)
-    return paired(node, first, second)
-
-
-@complex_table("square")
-def square(node: Node, self: Complex) -> Complex:
-    a, b = parts(node, self)
-    return paired(node, a * a - b * b, a * b + a * b)
-
-
-@complex_table("div", "true_divide")
-def div(node: Node, self: Any, other: Any, *_: Any, **__: Any) -> Complex:
-    a, b = as_parts(node, self)
-
-    def over(one: Any, another: Any) -> Expr:
-        return by_parts(node, "div", "Tensor", one, another)  # type: ignore[no-any-return]
-
-    if not isinstance(other, Complex | complex):
-        return paired(node, over(a, other), over(b, other))
-    flipped = reciprocal_parts(node, other)
-
-    def times(one: Any, another: Any) -> Expr:
-        return by_parts(node, "mul", "Tensor", one, another)  # type: ignore[no-any-return]
-
-    c, d = flipped
-    return paired(node, times(a, c) - times(b, d), times(a, d) + times(b, c))
-
-
-def reciprocal_parts(node: Node, value: Any) -> tuple[Any, Any]:
-    """1 / (c + di) = (c - di) / (c² + d²)"""
-    if isinstance(value, complex):
-        return (1 / value).real, (1 / value).imag
-    c, d = as_parts(node, value)
-    length = node.let(c * c + d * d)
-    return node.let(c / length), node.let(-d / length)
-
-
-@complex_table("reciprocal")
-def reciprocal(node: Node, self: Complex) -> Complex:
-    return paired(node, *reciprocal_parts(node, self))
-
-
-# --- functions -----------------------------------------------------------------------------------
-
-
-@complex_table("abs")
-def absolute(node: Node, self: Complex) -> Expr:
-    """The length, scaled so that squares do not overflow."""
-    a, b = (op.abs(one) for one in parts(node, self))
-    most = node.let(op.maximum(a, b))
-    divisor = node.let(op.where(op.greater(most, node.number(0, most)), most, node.number(1, most)))
-    x, y = a / divisor, b / divisor
-    return divisor * op.sqrt(x * x + y * y)
-
-
-@complex_table("angle")
-def angle(node: Node, self: Complex) -> Expr:
-    a, b = parts(node, self)
-    return by_parts(node, "atan2", "default", b, a)  # type: ignore[no-any-return]
-
-
-@complex_table("sgn")
-def direction(node: Node, self: Complex) -> Complex:
-    length = node.let(absolute(node, self))
-    is_zero = op.equal(length, node.number(0, length))
-    divisor = node.let(op.where(is_zero, node.number(1, length), length))
-    a, b = parts(node, self)
-    return paired(node, a / divisor, b / divisor)
-
-
-@complex_table("exp")
-def exp(node: Node, self: Complex) -> Complex:
-    a, b = parts(node, self)
-    length = node.let(op.exp(a))
-    return paired(node, length * op.cos(b), length * op.sin(b))
-
-
-@complex_table("log")
-def log(node: Node, self: Complex) -> Complex:
-    return paired(node, op.log(node.let(absolute(node, self))), angle(node, self))
-
-
-def _of_log(factor: float) -> Callable[[Node, Complex], Complex]:
-    def converter(node: Node, self: Complex) -> Complex:
-        a, b = parts(node, log(node, self))
-        return paired(node, a * node.number(factor, a), b * node.number(factor, b))
-
-    return converter
-
-
-complex_table.add("log2", _of_log(1.4426950408889634))
-complex_table.add("log10", _of_log(0.4342944819032518))
-
-
-@complex_table("sqrt")
-def sqrt(node: Node, self: Complex) -> Complex:
-    """The root of (|z| + a) / 2, and that of (|z| - a) / 2 with the sign of b."""
-    a, b = parts(node, self)
-    length = node.let(absolute(node, self))
-    half, zero = node.number(0.5, a), node.number(0, a)
-    larger = node.let(op.sqrt(half * (length + op.abs(a))))
-    is_zero = op.equal(larger, zero)
-    other = node.let(half * op.abs(b) / op.where(is_zero, node.number(1, a), larger))
-    is_right = op.greater_equal(a, zero)
-    sign = op.where(op.less(b, zero), node.number(-1, a), node.number(1, a))
-    return paired(node, op.where(is_right, larger, other), op.where(is_right, other, larger) * sign)
-
-
-@complex_table("rsqrt")
-def rsqrt(node: Node, self: Complex) -> Complex:
-    return reciprocal(node, sqrt(node, self))
-
-
-def _waves(node: Node, one: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    half = node.number(0.5, one)
-    up, down = node.let(op.exp(one)), node.let(op.exp(-one))
-    return op.sin(one), op.cos(one), half * (up - down), half * (up + down)
-
-
-@complex_table("sin", "cos", "sinh", "cosh", "tan", "tanh", "sigmoid")
-def waves(node: Node, self: Complex) -> Complex:
-    a, b = parts(node, self)
-    name = node.operator.removeprefix("aten.")
-    sin_a, cos_a, sinh_a, cosh_a = (node.let(one) for one in _waves(node, a))
-    sin_b, cos_b, sinh_b, cosh_b = (node.let(one) for one in _waves(node, b))
-    match name:
-        case "sin":
-            return paired(node, sin_a * cosh_b, cos_a * sinh_b)
-        case "cos":
-            return paired(node, cos_a * cosh_b, -(sin_a * sinh_b))
-        case "sinh":
-            return paired(node, sinh_a * cos_b, cosh_a * sin_b)
-        case "cosh":
-            return paired(node, cosh_a * cos_b, sinh_a * sin_b)
-        case "tan":
-            # sin 2a / (cos 2a + cosh 2b)
-            two = node.number(2, a)
-            below = node.let(op.cos(two * a) + op.cosh(two * b))
-            return paired(node, op.sin(two * a) / below, op.sinh(two * b) / below)
-        case "tanh":
-            two = node.number(2, a)
-            below = node.let(op.cosh(two * a) + op.cos(two * b))
-            return paired(node, op.sinh(two * a) / below, op.sin(two * b) / below)
-    one = node.number(1, a)
-    length = node.let(op.exp(-a))
-    divisor = paired(node, one + length * op.cos(b), -(length * op.sin(b)))
-    return reciprocal(node, divisor)
-
-
-@complex_table("pow")
-def power(node: Node, self: Any, exponent: Any) -> Complex:
-    """exp(exponent * log(self)); whole exponents are products."""
-    if isinstance(exponent, int | float) and exponent == int(exponent) and 0 < exponent <= 4:
-        found = self
-        for _ in range(int(exponent) - 1):
-            (a, b), (c, d) = parts(node, found), parts(node, self)
-            found = paired(node, a * c - b * d, a * d + b * c)
-        return found  # type: ignore[no-any-return]
-    if not isinstance(self, Complex):
-        first, second = as_parts(node, self)
-        like = parts(node, exponent)[0]
-        self = paired(
-            node, *broadcastable(node, node.number(first, like), node.number(second, like))
-        )
-    (a, b), (c, d) = parts(node, log(node, self)), as_parts(node, exponent)
-    c, d = node.number(c, a), node.number(d, a)
-    (a, c), (b, d) = broadcastable(node, a, c), broadcastable(node, b, d)
-    found = exp(node, paired(node, a * c - b * d, a * d + b * c))
-    zero = op.equal(absolute(node, self), node.number(0, a))
-    x, y = parts(node, found)
-    none = node.number(0, x)
-    return paired(node, op.where(zero, none, x), op.where(zero, none, y))
-
-
 # --- comparisons ---------------------------------------------------------------------------------
 
 
 @complex_table("eq", "ne")
 def equality(node: Node, self: Any, other: Any) -> Expr:
     (a, b), (c, d) = as_parts(node, self), as_parts(node, other)
-    first, second = _own(node, a, c), _own(node, b, d)
+    first, second = own(node, a, c), own(node, b, d)
     return (
         op.logical_and(first, second)
         if node.operator == "aten.eq"
@@ -451,11 +287,25 @@ def equality(node: Node, self: Any, other: Any) -> Expr:
 
 @complex_table("isnan", "isinf", "isfinite")
 def kind(node: Node, self: Complex) -> Expr:
-    first, second = (_own(node, one) for one in parts(node, self))
+    first, second = (own(node, one) for one in parts(node, self))
     both = node.operator == "aten.isfinite"
     return op.logical_and(first, second) if both else op.logical_or(first, second)
 
 
-@complex_table("logical_not")
-def logical_not(node: Node, self: Complex) -> Expr:
-    return op.equal(absolute(node, self), node.number(0, parts(node, self)[0]))
+@complex_table("isreal")
+def is_real(node: Node, self: Complex) -> Expr:
+    second = parts(node, self)[1]
+    return op.equal(second, node.number(0, second))
+
+
+_TRUTHS = (
+    *("logical_not", "logical_and", "logical_or", "logical_xor", "all", "any", "count_nonzero"),
+    *("nonzero", "argwhere", "nonzero_numpy", "nonzero_static"),
+)
+
+
+@complex_table(*_TRUTHS)
+def of_truth(node: Node, *args: Any, **named: Any) -> Any:
+    """The operator on whether numbers are other than 0."""
+    given = [nonzero(node, one) if isinstance(one, Complex) else one for one in args]
+    return own(node, *given, **named)

@@ -13,6 +13,7 @@ from relay import dtypes, op
 from relay.frontend.common.builder import int64, static
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node, Number, Size
+from relay.frontend.pytorch.operators.conversion import converted
 from relay.frontend.pytorch.operators.slicing import minus
 from relay.frontend.pytorch.promotion import cast
 from relay.frontend.pytorch.scope import Complex
@@ -193,8 +194,8 @@ def closed_range(
 @table("linspace")
 def linspace(
     node: Node, start: Number, end: Number, steps: Size, dtype: Any = None, **_: Any
-) -> Expr:
-    return cast(node, _between(node, start, end, steps), dtype or "float32")
+) -> Expr | Complex:
+    return converted(node, _between(node, start, end, steps), dtype or "float32")
 
 
 @table("logspace")
@@ -206,9 +207,9 @@ def logspace(
     base: float = 10.0,
     dtype: Any = None,
     **_: Any,
-) -> Expr:
+) -> Expr | Complex:
     powers = op.power(const(float(base), "float64"), _between(node, start, end, steps))
-    return cast(node, node.let(powers), dtype or "float32")
+    return converted(node, node.let(powers), dtype or "float32")
 
 
 def _between(node: Node, start: Number, end: Number, steps: Size) -> Expr:
@@ -237,12 +238,12 @@ def _scalar(node: Node, value: Number) -> Expr:
 
 
 @table("eye.default")
-def eye(node: Node, n: Size, dtype: Any = None, **_: Any) -> Expr:
+def eye(node: Node, n: Size, dtype: Any = None, **_: Any) -> Expr | Complex:
     return eye_of(node, n, n, dtype)
 
 
 @table("eye.m")
-def eye_of(node: Node, n: Size, m: Size, dtype: Any = None, **_: Any) -> Expr:
+def eye_of(node: Node, n: Size, m: Size, dtype: Any = None, **_: Any) -> Expr | Complex:
     rows, columns = (
         node.declare(
             op.arange(node.scalar(one, "int64"), dtype="int64"), (node.known(one),), "int64"
@@ -250,7 +251,7 @@ def eye_of(node: Node, n: Size, m: Size, dtype: Any = None, **_: Any) -> Expr:
         for one in (n, m)
     )
     on = op.equal(op.expand_dims(rows, 1), op.expand_dims(columns, 0))
-    return node.as_dtype(node.let(on), dtype or "float32")
+    return converted(node, node.let(on), dtype or "float32")
 
 
 def steps_to(node: Node, end: Size) -> Expr:

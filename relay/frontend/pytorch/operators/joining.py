@@ -42,6 +42,22 @@ def joined(node: Node, parts: Sequence[Expr], axis: int) -> Expr:
     return node.let(op.concatenate(joinable(node, axis, *parts), axis=axis))
 
 
+@table("_chunk_cat")
+def chunk_cat(node: Node, tensors: Sequence[Expr], dim: int, num_chunks: int) -> Expr:
+    """Tensors in as many chunks each, with zeros behind them, whose rests are one axis."""
+    rows = []
+    for one in promoted(node, *tensors):
+        axis = node.axis(one, dim)
+        sizes = node.extents_of(one)
+        missing = -node.static_extent(one, axis, "an extent that is cut into chunks") % num_chunks
+        if missing:
+            sizes[axis] = missing
+            zeros = expanded(node, node.zeros((), node.dtype(one)), sizes)
+            one = node.let(op.concatenate([one, zeros], axis=axis))
+        rows.append(with_shape(node, one, [*sizes[:axis], num_chunks, -1]))
+    return joined(node, rows, node.rank(rows[0]) - 1)
+
+
 @table("stack")
 def stack(node: Node, tensors: Sequence[Expr], dim: int = 0) -> Expr:
     parts = promoted(node, *tensors)

@@ -90,6 +90,15 @@ def _inverse(node: Node, variance: Expr, eps: float) -> Expr:
     return node.let(op.rsqrt(variance + node.number(eps, variance)))
 
 
+def _saved_type(node: Node, data: Expr, *weights: Expr | None) -> str:
+    """The element type statistics are saved in: that of weights, if there are any."""
+    return next((node.dtype(one) for one in weights if one is not None), node.dtype(data))
+
+
+def _saved(node: Node, statistics: Sequence[Expr], dtype: str) -> list[Expr]:
+    return [node.as_dtype(node.let(one), dtype) for one in statistics]
+
+
 @table("batch_norm")
 def batch_norm(
     node: Node,
@@ -129,17 +138,18 @@ def native_batch_norm(
     """Normalized data, the mean and inverse deviation in training, and what runs after it."""
     changed: list[Expr] = []
     running = [one for one in (running_mean, running_var) if one is not None]
+    dtype = _saved_type(node, input, weight, bias, *running)
     if training:
         here = _statistics(node, input)
         found = _by_channels(node, input, weight, bias, *here, eps)
-        saved = [here[0], _inverse(node, here[1], eps)]
+        saved = _saved(node, [here[0], _inverse(node, here[1], eps)], dtype)
         if "functional" in node.operator:
             changed = _moved(node, input, running, here, momentum)
     else:
         found = batch_norm(
             node, input, weight, bias, running_mean, running_var, False, momentum, eps
         )
-        saved = [op.zeros((0,), wide_type(node, input)) for _ in range(2)]
+        saved = [op.zeros((0,), dtype) for _ in range(2)]
         changed = running if "functional" in node.operator else []
     more = [op.zeros((0,), "uint8")] if "cudnn" in node.operator else []
     return [found, *saved, *changed, *more]
@@ -260,13 +270,8 @@ def native_group_norm(
     values = node.as_dtype(rows, wide_type(node, rows))
     mean = node.let(op.mean(values, axis=(2,), keepdims=True))
     variance = node.let(op.variance(values, (2,), keepdims=True, with_mean=mean))
-    here = (mean, _inverse(node, variance, eps))
-    return [found, *(_as_given(node, op.squeeze(one, (2,)), input) for one in here)]
-
-
-def _as_given(node: Node, statistics: Expr, data: Expr) -> Expr:
-    """Statistics in the element type of data."""
-    return node.as_dtype(node.let(statistics), node.dtype(data))
+    here = [op.squeeze(one, (2,)) for one in (mean, _inverse(node, variance, eps))]
+    return [found, *_saved(node, here, _saved_type(node, input, weight, bias))]
 
 
 # --- by rows -------------------------------------------------------------------------------------
@@ -328,9 +333,7 @@ def native_layer_norm(
     mean = node.let(op.mean(values, axis=axes, keepdims=True))
     variance = node.let(op.variance(values, axes, keepdims=True, with_mean=mean))
     here = (mean, _inverse(node, variance, eps))
-    if weight is not None and node.dtype(weight) != node.dtype(input):
-        return [found, *here]
-    return [found, *(_as_given(node, one, input) for one in here)]
+    return [found, *_saved(node, here, _saved_type(node, input, weight, bias))]
 
 
 @table("rms_norm")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relay import op
+from relay import dtypes, op
 from relay.frontend.common.builder import int64
 from relay.frontend.common.indices import in_range
 from relay.frontend.common.partial_windows import inside_data
@@ -167,15 +167,20 @@ def avg_pool(
             pad + (s - 1 if ceil_mode else 0)
             for pad, s in zip(windows.pads, windows.strides, strict=True)
         ]
+        is_whole = dtypes.is_integer(node.dtype(data))
         means = _MEANS[len(windows.sizes) - 1](
-            data,
+            node.as_dtype(data, "float64") if is_whole else data,
             pool_size=tuple(windows.sizes),
             strides=tuple(windows.strides),
             padding=(*windows.pads, *behind),
             count_include_pad=True,
         )
-        factor = node.number(size / divisor_override, data)
-        found = node.let(op.multiply(means, factor))
+        if is_whole:
+            total = op.cast(op.round(means * const(float(size), "float64")), node.dtype(data))
+            found = node.let(op.trunc_divide(total, node.number(divisor_override, data)))
+        else:
+            factor = node.number(size / divisor_override, data)
+            found = node.let(op.multiply(means, factor))
         if not ceil_mode:
             return found
         pads = list(zip(windows.pads, windows.pads, strict=True))

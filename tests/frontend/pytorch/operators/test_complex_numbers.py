@@ -33,6 +33,46 @@ def test_functions_agree() -> None:
     agree(*((function, [x]) for function in functions))
 
 
+def test_inverse_functions_agree_on_both_sides_of_their_cuts() -> None:
+    values = torch.tensor([-2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0])
+    x = torch.cat([3 * rand(7), torch.complex(values[:, None] + 0 * values, values).flatten()])
+    functions = (torch.asin, torch.acos, torch.acosh, torch.asinh, torch.atan, torch.sqrt)
+    agree(*((function, [x]) for function in functions))
+    small = torch.cat([rand(7), 1e-3 * rand(7)])
+    agree(*((function, [small]) for function in (torch.expm1, torch.log1p, torch.exp2)))
+
+
+def test_sums_and_products_of_many_agree() -> None:
+    x, y, z = rand(3, 4), rand(3, 4), rand(4, 2)
+    agree(
+        (lambda x, z: torch.einsum("ij,jk,ik->k", x, z, x @ z), [x, z]),
+        (lambda x: torch.cumprod(x, 1), [x]),
+        (lambda x: torch.logsumexp(x, (0, 1)), [x]),
+        (lambda x: torch.logcumsumexp(x, 0), [x]),
+        (torch.logaddexp, [x, y]),
+        (lambda x, y: torch.lerp(x, y, 0.3), [x, y]),
+        (lambda x, y: torch.addcdiv(x, y, x, value=2), [x, y]),
+        (lambda x, y: torch.trapezoid(x, y, dim=0), [x, y]),
+        (lambda x, y: torch.dist(x, y, 3), [x, y]),
+        (lambda x: torch.linalg.vector_norm(x, 2, 1), [x]),
+        (torch.isclose, [x, x + 1e-9]),
+    )
+
+
+def test_element_types_and_truth_agree() -> None:
+    x, mask = rand(3, 4), torch.tensor([True, False, True, True])
+    zeros = x * mask
+    agree(
+        (lambda x: [x.to(torch.complex128), x.bool()], [x]),
+        (lambda x: [x.all(1), x.any(), x.count_nonzero(0), x.nonzero()], [zeros]),
+        (lambda x: [torch.full_like(x, 2 - 1j), torch.full_like(x, 1.5), x.new_zeros(2)], [x]),
+        (lambda x: torch.full((2, 2), 1j) @ x[:2], [x]),
+        (lambda x: x.index_fill(1, torch.tensor([0, 2]), 3), [x]),
+        (lambda x, r: torch.block_diag(x, r), [x, torch.randn(2, 2)]),
+        (lambda x: [torch.eye(3, dtype=x.dtype) @ x, torch.linspace(0, 1, 4, dtype=x.dtype)], [x]),
+    )
+
+
 def test_transforms_agree() -> None:
     x, z, image = torch.randn(3, 10), rand(3, 7), torch.randn(2, 5, 6)
     aten = torch.ops.aten
