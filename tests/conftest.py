@@ -75,9 +75,16 @@ def kernels_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt: who is started in the background ignores the signal."""
+    """Ctrl-C raises KeyboardInterrupt, which a process started in the background ignores.
+
+    The garbage collector is off: Python ignores exceptions in the callbacks of weak references, and
+    cyclic garbage of earlier tests has such callbacks.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.collect()
+    gc.disable()
     yield
+    gc.enable()
     signal.signal(signal.SIGINT, before)
 
 
