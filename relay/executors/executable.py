@@ -27,7 +27,7 @@ from relay import dtypes
 from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.executors.convention import Convention
 from relay.executors.cores import MOST_THREADS, default_threads
-from relay.executors.report import BenchmarkResult, time_calls
+from relay.executors.report import BenchmarkResult, Kernels, Memory, Profile, time_calls
 from relay.executors.state import HasState
 from relay.executors.weights import HasWeights
 from relay.immutable import frozen
@@ -139,6 +139,21 @@ class Executable(HasWeights, HasState, ABC):
         return ", ".join(map(str, self.inputs)) or "no inputs"
 
     # --- inspection
+
+    @property
+    @abstractmethod
+    def memory(self) -> Memory:
+        """The memory it needs."""
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Kernels:
+        """Its kernels, in the order of their first call."""
+
+    @abstractmethod
+    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+        """The time of its kernels: medians of `repeat` runs; without arguments, with random
+        inputs."""
 
     def benchmark(
         self, *args: Any, repeat: int = 10, number: int | None = None, **named: Any

@@ -92,7 +92,7 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
             if (value := getattr(given, name)) is not None
         }
         return from_pytorch(model, given.inputs, **named)  # type: ignore[no-any-return]
-    if _is_tflite(model):
+    if is_tflite(model):
         from relay.frontend import from_tflite
 
         return from_tflite(model)  # type: ignore[no-any-return]
@@ -116,7 +116,7 @@ def _name(model: Any) -> str:
     return type(model).__name__
 
 
-def _is_tflite(model: object) -> bool:
+def is_tflite(model: object) -> bool:
     """Whether a model is one of TFLite: a file or bytes that say so, or a `tflite.Model`."""
     place, identifier = TFLITE
     if isinstance(model, bytes):

@@ -256,6 +256,10 @@ class Target(metaclass=_ByDescription):
         """Write a compiled model as a C library (`Executable.export`)."""
         raise self._unsupported("libraries for C")
 
+    def assembly(self, texts: Sequence[str]) -> str:
+        """The assembly of texts of `generate`, to read."""
+        raise self._unsupported("assembly")
+
     def _unsupported(self, what: str) -> TargetError:
         return TargetError.of(f"the target `{self}` gives no {what}")
 

@@ -63,6 +63,7 @@ LAYERS = (
     "driver",
     "build_module",
     "onnx_backend",
+    "cli",
     "testing",
 )
 # What imports a layer and is imported by it, and so belongs to it.

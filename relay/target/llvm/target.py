@@ -134,6 +134,11 @@ class LLVMTarget(Target):
             return [compile_module(texts, self)]
         return compile_many([[text] for text in texts], self)
 
+    def assembly(self, texts: Sequence[str]) -> str:
+        from relay.target.llvm.compile import assembly
+
+        return assembly(texts, self)
+
     # --- properties for code generation
 
     @property

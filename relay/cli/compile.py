@@ -1,0 +1,124 @@
+"""`relay compile`: a model into an executable, a library, or the text of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from relay.cli import models, options
+from relay.cli.output import STDOUT, working, write_text
+from relay.errors import RelayError
+
+if TYPE_CHECKING:
+    from relay.executors.executable import Executable
+
+
+class Emit(StrEnum):
+    """What to write."""
+
+    artifact = "artifact"
+    object = "object"
+    archive = "archive"
+    shared = "shared"
+    relay = "relay"
+    onnx = "onnx"
+    program = "program"
+    llvm = "llvm"
+    asm = "asm"
+
+
+SUFFIXES = {
+    ".relayx": Emit.artifact,
+    ".o": Emit.object,
+    ".a": Emit.archive,
+    ".so": Emit.shared,
+    ".relay": Emit.relay,
+    ".onnx": Emit.onnx,
+    ".ll": Emit.llvm,
+    ".s": Emit.asm,
+}
+LIBRARIES = (Emit.object, Emit.archive, Emit.shared)
+
+
+def compile(
+    model: options.Model,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The file to write; `-` prints a text.")
+    ],
+    emit: Annotated[
+        Emit | None,
+        typer.Option(help="What to write.", show_default="what the name of the file says"),
+    ] = None,
+    shape: options.Shapes = None,
+    target: options.Machine = None,
+    level: options.Level = 3,
+    threads: options.Threads = None,
+    exact: options.Exact = False,
+    checked: Annotated[
+        bool, typer.Option("--checked", help="An index out of range ends the run.")
+    ] = False,
+) -> None:
+    """Compile a model: an executable (.relayx), a library for C (.o, .a, .so), or a text.
+
+    The texts are `relay`, the program after the passes of the level; `program`, the instructions
+    around the kernels; `llvm` and `asm`, the kernels. `onnx` is the program as a model of ONNX.
+    """
+    kind = emit or SUFFIXES.get(output.suffix)
+    if kind is None:
+        known = ", ".join(SUFFIXES)
+        raise typer.BadParameter(
+            f"`{output}` does not say what to write: give --emit, or a name that ends in {known}",
+            param_hint="--output",
+        )
+    if output == STDOUT and kind in (Emit.artifact, Emit.onnx, *LIBRARIES):
+        raise typer.BadParameter(f"`{kind.value}` is no text", param_hint="--output")
+    if output != STDOUT and not output.absolute().parent.is_dir():
+        raise RelayError(f"cannot write `{output}`: there is no folder `{output.parent}`")
+    shapes = options.shapes_of(shape)
+    with working(f"compiling {model.name}"):
+        if kind in (Emit.relay, Emit.onnx):
+            _write_module(model, shapes, kind, level, target, output)
+            return
+        exe = models.executable(
+            model, shapes, threads, target, level=level, exact=exact, checked=checked
+        )
+        if kind is Emit.artifact:
+            exe.save(output)
+        elif kind in LIBRARIES:
+            exe.export(output, kind.value)
+        else:
+            write_text(TEXTS[kind](exe), output)
+
+
+def _write_module(
+    model: Path, shapes: models.Shapes, kind: Emit, level: int, target: str | None, output: Path
+) -> None:
+    module, weights = models.read_module(model, shapes)
+    if kind is Emit.relay:
+        write_text(str(models.optimized(module, level, target)).rstrip("\n"), output)
+        return
+    from relay.export import to_onnx
+    from relay.files import replacing
+
+    proto = to_onnx(module, weights)
+    with replacing(output, "the model") as unfinished:
+        unfinished.write_bytes(proto.SerializeToString())
+
+
+def _llvm(exe: Executable) -> str:
+    return "\n".join(kernel.ir for kernel in exe.program.kernels)
+
+
+def _assembly(exe: Executable) -> str:
+    return exe.code.target.assembly([kernel.ir for kernel in exe.program.kernels])
+
+
+TEXTS: dict[Emit, Callable[[Any], str]] = {
+    Emit.program: lambda exe: str(exe.program),
+    Emit.llvm: _llvm,
+    Emit.asm: _assembly,
+}

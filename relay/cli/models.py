@@ -1,0 +1,86 @@
+"""Model files as modules and as executables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relay.errors import RelayError
+
+if TYPE_CHECKING:
+    from relay.executors.executable import Executable
+    from relay.ir.module import IRModule
+
+PROGRAM, EXECUTABLE = ".relay", ".relayx"
+Shapes = Mapping[str, "tuple[int, ...] | int"]
+
+
+def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]]:
+    """The module of a model file, and its weights; `shapes` are those of inputs, by name."""
+    _require_file(path)
+    if path.suffix == EXECUTABLE:
+        raise RelayError(
+            f"`{path}` is an executable: the program it was compiled from is not in it"
+        )
+    if path.suffix == PROGRAM:
+        if shapes:
+            raise RelayError(
+                f"the shapes of `{path}` are in its types, and no --shape changes them"
+            )
+        return _parse(path), {}
+    from relay.frontend import from_onnx, from_tflite
+    from relay.frontend.model import Example, as_module, is_pytorch, is_tflite
+
+    if not shapes:
+        return as_module(path)
+    if is_pytorch(path):
+        return as_module(path, Example(input_infos=list(shapes.items())))
+    if is_tflite(path):
+        return from_tflite(path, shapes)  # type: ignore[no-any-return]
+    return from_onnx(path, shapes, freeze_params=None)  # type: ignore[no-any-return]
+
+
+def executable(
+    path: Path, shapes: Shapes, threads: int | None, target: str | None, **options: Any
+) -> Executable:
+    """A model file compiled, or an executable loaded."""
+    import relay
+
+    _require_file(path)
+    if path.suffix != EXECUTABLE:
+        module, weights = read_module(path, shapes)
+        made: Executable = relay.compile(module, weights, threads=threads, target=target, **options)
+        return made
+    if shapes or target:
+        raise RelayError(f"`{path}` is compiled already: it takes neither --shape nor --target")
+    loaded: Executable = relay.load(path, threads=threads)
+    return loaded
+
+
+def optimized(module: IRModule, level: int, target: str | None) -> IRModule:
+    """The module after the passes that `relay.compile` runs at this level."""
+    from relay import pipeline
+    from relay.program.straight import is_straight_line
+
+    module = pipeline.typed(level)(module)
+    chosen = pipeline.passes if is_straight_line(module) else pipeline.whole_program
+    return chosen(level, target)(module)
+
+
+def _parse(path: Path) -> IRModule:
+    import relay
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise RelayError(f"`{path}` is not a program: its bytes are not UTF-8") from None
+    module: IRModule = relay.parse(text, source_name=str(path))
+    return module
+
+
+def _require_file(path: Path) -> None:
+    if not path.exists():
+        raise RelayError(f"there is no file `{path}`")
+    if path.is_dir():
+        raise RelayError(f"`{path}` is a folder, not a model")

@@ -1,0 +1,144 @@
+"""What each command does, with ONNX Runtime and NumPy as oracles."""
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import relay
+from relay.cli.app import app
+
+
+def opt_in_process(*args):
+    app([str(arg) for arg in args], standalone_mode=False)
+
+
+def in_onnx_runtime(folder):
+    session = onnxruntime.InferenceSession(str(folder / "mlp.onnx"))
+    return session.run(None, {session.get_inputs()[0].name: np.load(folder / "x.npy")})[0]
+
+
+def test_an_executable_is_compiled_run_and_saved(model, command, tmp_path):
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "mlp.relayx", "--threads", 1)
+    for given in (f"data={model / 'x.npy'}", model / "x.npy", model / "inputs.npz"):
+        command("run", tmp_path / "mlp.relayx", "--input", given, "-o", tmp_path / "y.npy")
+        np.testing.assert_allclose(np.load(tmp_path / "y.npy"), in_onnx_runtime(model), rtol=1e-5)
+    printed = json.loads(command("run", tmp_path / "mlp.relayx", "--json"))
+    ((_, result),) = printed.items()
+    assert result["shape"] == [2, 3] and result["dtype"] == "float32"
+
+
+def test_the_name_of_the_file_says_what_is_written(model, command, tmp_path):
+    for name in ("m.o", "m.a", "m.ll", "m.s", "m.relay", "m.onnx"):
+        command("compile", model / "mlp.onnx", "-o", tmp_path / name)
+        assert (tmp_path / name).stat().st_size
+    assert (tmp_path / "m.h").exists()
+    assert "define " in (tmp_path / "m.ll").read_text()
+    relay.parse((tmp_path / "m.relay").read_text())
+    again = relay.compile(tmp_path / "m.onnx")
+    np.testing.assert_allclose(again(np.load(model / "x.npy")), in_onnx_runtime(model), rtol=1e-5)
+
+
+def test_texts_are_printed(model, command):
+    compiled = ("compile", model / "mlp.onnx", "-o", "-", "--emit")
+    assert "relay program" in command(*compiled, "program")
+    assert "relay_" in command(*compiled, "asm")
+    assert "no text" in command(*compiled, "object", code=2)
+
+
+def test_shapes_of_inputs_are_given(model, command):
+    run = ("run", model / "mlp.onnx", "--shape")
+    assert "output" in command(*run, "data=2,1,4,4")
+    assert "expected: 48 elements" in command(*run, "data=3,1,4,4", code=1)
+    for wrong in ("data", "data=a", "=3", "data=-1,2", "data=1.5"):
+        assert "is not a shape" in command(*run, wrong, code=2)
+    assert "two shapes" in command(*run, "n=3", "--shape", "n=4", code=2)
+    assert "no --shape" in command("run", model / "mlp.relay", "--shape", "x=3", code=1)
+
+
+def test_passes_run_over_programs(model, command):
+    program = model / "mlp.relay"
+    text = command("opt", program, "--passes", "fold-constant,SimplifyInference()")
+    assert relay.ir.structural_equal(
+        relay.parse(text),
+        relay.transform.SimplifyInference()(relay.parse(program.read_text())),
+    )
+    assert "Primitive=1" in command("opt", program, "--level", 2)
+    options = "dead-code-elimination(inline_once=True)"
+    assert "nn.dense" in command("opt", program, "--passes", options)
+    assert "fold-constant" in command("opt", "--list").split()
+
+
+@pytest.mark.parametrize(
+    ("passes", "message"),
+    [
+        ("fold-konstant", "did you mean `fold-constant`"),
+        ("", "there is no pass ``"),
+        ("fold-constant(", "write (name=value, …)"),
+        ("fold-constant(fold_qnn=open('x'))", "write (name=value, …)"),
+        ("fold-constant(typo=1)", "typo"),
+    ],
+)
+def test_misspelled_passes_are_explained(model, command, passes, message):
+    assert message in command("opt", model / "mlp.relay", "--passes", passes, code=1)
+
+
+def test_programs_are_printed_around_passes(model, command, capsys):
+    opt = ("opt", model / "mlp.relay", "--passes", "fold-constant", "--times")
+    for options, found in (
+        (("--print-after", "all"), ["after infer-type", "after fold-constant"]),
+        (("--print-before", "fold-constant"), ["before fold-constant"]),
+    ):
+        opt_in_process(*opt, *options)
+        err = capsys.readouterr().err
+        assert [line[3:] for line in err.splitlines() if line.startswith("// ")] == found
+        assert "FoldConstant" in err
+
+
+def test_models_are_inspected(model, command, tmp_path):
+    report = json.loads(command("inspect", model / "mlp.onnx", "--json"))
+    assert report["inputs"] == {"data": "Tensor[(2, 1, 4, 4), float32]"}
+    assert report["operators"]["nn.dense"] == 3
+    # 16 x 128, 128 x 64, 64 x 3 and their biases; two numbers are the shape of the reshape
+    weights = 16 * 128 + 128 + 128 * 64 + 64 + 64 * 3 + 3
+    assert weights <= report["parameters"] <= weights + 2
+    assert report["multiply_accumulates"] == 2 * (16 * 128 + 128 * 64 + 64 * 3)
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "mlp.relayx")
+    report = json.loads(command("inspect", tmp_path / "mlp.relayx", "--json"))
+    assert report["memory"]["constants"] >= 4 * weights
+    assert "nn.dense" in command("inspect", model / "mlp.relay")
+    assert "is an executable" in command("opt", tmp_path / "mlp.relayx", "--level", 1, code=1)
+
+
+def test_calls_are_measured_and_profiled(model, command):
+    options = ("--seconds", 0.05, "--json")
+    report = json.loads(command("bench", model / "mlp.onnx", "--peers", *options))
+    assert set(report["times"]) == {"relay", "onnxruntime"}
+    for times in report["times"].values():
+        assert 0 < times["min"] <= times["p50"] <= times["p99"]
+    assert "to fastest" in command("bench", model / "mlp.relay", "--seconds", 0.05)
+    report = json.loads(command("profile", model / "mlp.onnx", "--repeat", 2, "--json"))
+    assert sum(step["seconds"] for step in report["steps"]) <= report["seconds"] * 1.01
+    assert "neither" in command("bench", model / "mlp.relay", "--peers", code=1)
+
+
+def test_inputs_that_do_not_fit_are_refused(model, command, tmp_path):
+    run = ("run", model / "mlp.onnx", "--input")
+    assert "there is no input `typo`" in command(*run, f"typo={model / 'x.npy'}", code=1)
+    assert "cannot read" in command(*run, tmp_path / "nothing.npy", code=1)
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY\x01\x00")
+    assert "no .npy or .npz file" in command(*run, tmp_path / "bad.npy", code=1)
+    np.save(tmp_path / "objects.npy", np.array([print], object), allow_pickle=True)
+    assert "no .npy or .npz file" in command(*run, tmp_path / "objects.npy", code=1)
+
+
+def test_the_machine_and_the_cache_are_described(command, monkeypatch, tmp_path, model):
+    monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "cache"))
+    report = json.loads(command("doctor", "--json"))
+    assert report["versions"]["relay"] == relay.__version__
+    assert report["machine"]["target"].startswith("llvm")
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "mlp.relayx")
+    assert json.loads(command("cache", "info", "--json"))["bytes"] > 0
+    assert json.loads(command("cache", "clear", "--json"))["removed"] > 0
+    assert json.loads(command("cache", "info", "--json"))["bytes"] == 0
