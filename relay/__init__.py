@@ -147,6 +147,7 @@ _MODULES: dict[str, str] = {
             "check",
             "data_dep_optimization",
             "dataflow_pattern",
+            "debugging",
             "driver",
             "dtypes",
             "errors",

@@ -8,6 +8,7 @@ from relay import cache as cache
 from relay import check as check
 from relay import data_dep_optimization as data_dep_optimization
 from relay import dataflow_pattern as dataflow_pattern
+from relay import debugging as debugging
 from relay import driver as driver
 from relay import dtypes as dtypes
 from relay import errors as errors

@@ -63,6 +63,7 @@ LAYERS = (
     "driver",
     "build_module",
     "onnx_backend",
+    "debugging",
     "cli",
     "testing",
 )

@@ -45,3 +45,7 @@ def test_the_virtual_machine_runs_the_program_that_is_shown():
     assert "switch %0 { More: 1, Empty: 2 }" in str(found["program"])
     exe = run("whole_programs.md", mod=mod, params={})["exe"]
     assert (exe(x) == 3 * x).all()
+
+
+def test_a_result_is_compared_with_the_interpreter():
+    assert run("debugging.md")["found"].agrees
