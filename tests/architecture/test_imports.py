@@ -64,6 +64,7 @@ LAYERS = (
     "build_module",
     "onnx_backend",
     "debugging",
+    "compat",
     "cli",
     "testing",
 )

@@ -1,0 +1,16 @@
+"""`tvm.contrib`: the graph executor, and folders for a time."""
+
+from relay.compat.tvm.names import module_names
+
+__getattr__, __dir__ = module_names(
+    "tvm.contrib",
+    {
+        "graph_executor": "relay.graph_executor",
+        "graph_runtime": "relay.graph_executor",
+        "utils": "relay.compat.tvm.contrib.utils",
+    },
+    {
+        "download": "models are files; download them with a tool of your choice",
+        "cc": 'relay.compile(…).export("lib.so", "shared") links',
+    },
+)

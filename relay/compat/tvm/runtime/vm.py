@@ -1,0 +1,3 @@
+"""`from relay.compat.tvm.runtime.vm import VirtualMachine`."""
+
+from relay.vm import VirtualMachine as VirtualMachine

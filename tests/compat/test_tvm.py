@@ -1,0 +1,59 @@
+"""Scripts with the call sequences of tvm's tutorials run after their imports have changed."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import relay
+import relay.compat.tvm as tvm
+from relay.testing import mlp
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+def run(name, monkeypatch, *args):
+    monkeypatch.setattr(sys, "argv", [name, *map(str, args)])
+    return runpy.run_path(str(SCRIPTS / name))
+
+
+def test_a_model_is_built_run_exported_and_loaded(monkeypatch):
+    found = run("build_and_deploy.py", monkeypatch)
+    assert found["out"].shape == (1, 10)
+    np.testing.assert_allclose(found["out"].sum(), 1, rtol=1e-5)
+
+
+def test_passes_are_ordered_disabled_written_and_watched(monkeypatch):
+    found = run("pass_infrastructure.py", monkeypatch)
+    assert str(found["mod3"]).count("3f") >= 1
+
+
+def test_a_model_of_onnx_is_imported_and_agrees(monkeypatch, tmp_path):
+    module, params = mlp.get_workload(batch_size=2, image_shape=(1, 4, 4), num_classes=3)
+    model = tmp_path / "mlp.onnx"
+    model.write_bytes(relay.to_onnx(module, params).SerializeToString())
+    x = np.random.default_rng(0).standard_normal((2, 1, 4, 4), np.float32)
+    np.save(tmp_path / "x.npy", x)
+    run("from_onnx.py", monkeypatch, model, tmp_path / "x.npy", tmp_path / "y.npy")
+    session = onnxruntime.InferenceSession(str(model))
+    (expected,) = session.run(None, {session.get_inputs()[0].name: x})
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["autotvm", "te", "relax", "cuda", "rpc"])
+def test_what_has_no_counterpart_says_what_to_use(name):
+    with pytest.raises(AttributeError, match=rf"tvm\.{name} is not part of Relay: \w+"):
+        getattr(tvm, name)
+
+
+def test_every_name_leads_somewhere():
+    for module in (tvm, tvm.ir, tvm.contrib):
+        for name in dir(module):
+            assert getattr(module, name) is not None, name
+    assert tvm.relay.nn is relay.nn and tvm.relay.Function is relay.Function
+    assert not hasattr(tvm, "typo")
+    with pytest.raises(AttributeError, match="did you mean `target`"):
+        tvm.traget  # noqa: B018
