@@ -13,14 +13,14 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from threading import get_ident
 from typing import Any, Final
 
 import numpy as np
 
 from relay.immutable import frozen
-from relay.native import exchange, heap, layout, objects, python_values, stack
+from relay.native import exchange, finalizer, heap, layout, objects, python_values, stack
 from relay.native.notation import system_functions
 from relay.native.runtime import portable, runtime, thread_count
 from relay.native.watch import Signals
@@ -191,6 +191,8 @@ class ProgramContext:
     """Memory for one call at a time. `stack` and `memory` are limits of the stack and the heap in
     bytes; 0 for the defaults."""
 
+    __del__ = finalizer.calls("_release")
+
     def __init__(self, threads: int | None = None, *, stack: int = 0, memory: int = 0) -> None:
         self._words = (ctypes.c_int64 * (layout.PROGRAM_CONTEXT_SIZE // 8 + 8))()
         unaligned = ctypes.addressof(self._words)
@@ -198,6 +200,7 @@ class ProgramContext:
         self._first = (self.address - unaligned) // 8
         self._runtime = program_runtime()
         runtime().prepare(self.address, thread_count(threads))
+        self._release = partial(self._runtime.close, self.address)
         self[layout.STACK_SIZE] = stack
         self[layout.LIMIT] = memory
         self._signals = Signals()
@@ -296,7 +299,3 @@ class ProgramContext:
     def close(self) -> None:
         """Return all memory to the system. The context can be used again."""
         self._runtime.close(self.address)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_main"):  # else `__init__` failed
-            self.close()

@@ -6,19 +6,22 @@ An array and its views keep a block alive; the block is freed with the last of t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 
 import numpy as np
+
+from relay.native import finalizer
 
 
 class Block:
     """Memory of the runtime, freed by `free` after the last array on it."""
 
-    __slots__ = ("__array_interface__", "_base", "_free")
+    __slots__ = ("__array_interface__", "_release")
+    __del__ = finalizer.calls("_release")
 
     def __init__(self, base: int, free: Callable[[int], None]) -> None:
-        self._base = base
-        self._free = free
+        self._release = partial(free, base)
 
     def array(self, place: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """The array at the address `place` in the block."""
@@ -31,6 +34,3 @@ class Block:
         }
         made = np.asarray(self)
         return made if has_name else made.view(dtype).reshape(shape)
-
-    def __del__(self) -> None:
-        self._free(self._base)

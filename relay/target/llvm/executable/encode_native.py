@@ -19,7 +19,7 @@ import threading
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from inspect import getattr_static
 from types import MemberDescriptorType
 from typing import Any, Final, NamedTuple
@@ -28,6 +28,7 @@ import numpy as np
 
 from relay import dtypes
 from relay.lower.kernel import TensorSpec
+from relay.native import finalizer
 from relay.native import python_values as native
 from relay.native.call import program_runtime
 from relay.program.program import DataSpec, ScalarSpec, Spec, flatten
@@ -308,7 +309,8 @@ def reading_plan(structures: Sequence[Any], readers: Readers) -> Plan | None:
 class Reading:
     """The memory for reading the arguments of one call at a time."""
 
-    __slots__ = ("_address", "_end", "_perform", "_plan", "_read", "_runtime", "_symbols", "_words")
+    __slots__ = ("_address", "_end", "_perform", "_plan", "_read", "_release", "_symbols", "_words")
+    __del__ = finalizer.calls("_release")
 
     def __init__(self, plan: Plan, request: int, words: int) -> None:
         """Entries are added to the request; the words of arguments are written to `words`."""
@@ -329,10 +331,11 @@ class Reading:
         ):
             self._words[place // 8] = value
         self._address = self._words.buffer_info()[0]
-        self._runtime = program_runtime()
-        self._read = self._runtime.read
-        self._perform = self._runtime.read_and_perform
-        self._end = self._runtime.end_reading
+        runtime = program_runtime()
+        self._read = runtime.read
+        self._perform = runtime.read_and_perform
+        self._end = runtime.end_reading
+        self._release = partial(runtime.close_reading, self._address)
 
     def read(self, args: tuple[Any, ...]) -> int:
         """GAVE_UP, READ or HOLDS."""
@@ -345,7 +348,3 @@ class Reading:
     def end(self) -> None:
         """Release the objects that were kept alive."""
         self._end(self._address)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_end"):  # else `__init__` failed
-            self._runtime.close_reading(self._address)

@@ -1,6 +1,9 @@
 """Memory that was given away becomes an array, and goes back with the last view of it."""
 
+import ctypes
 import gc
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -26,3 +29,18 @@ def test_an_array_is_the_memory_until_nobody_looks_at_it(dtype):
     del part
     gc.collect()
     assert freed == [17]
+
+
+def test_a_signal_while_it_is_freed_is_not_lost():
+    """Python drops what a `__del__` raises."""
+
+    def handle(number, frame):
+        raise LookupError
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        with pytest.raises(LookupError):
+            Block(signal.SIGUSR1, getattr(ctypes.CDLL(None), "raise"))
+            time.sleep(0)  # here it is noticed
+    finally:
+        signal.signal(signal.SIGUSR1, before)
