@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -71,21 +70,6 @@ def kernels_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RELAY_CACHE_DIR", str(folder / "kernels"))
         yield
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, which a process started in the background ignores.
-
-    The garbage collector is off: Python ignores exceptions in the callbacks of weak references, and
-    cyclic garbage of earlier tests has such callbacks.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-    signal.signal(signal.SIGINT, before)
 
 
 def pytest_configure(config: pytest.Config) -> None:

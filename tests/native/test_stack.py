@@ -16,6 +16,7 @@ from relay.native.runtime import portable
 from relay.target import Target
 from relay.target.llvm import abi
 from tests.native.object_programs import call
+from tests.support.interrupts import interrupt
 
 
 def test_programs_run_on_the_stack_of_their_context():
@@ -81,13 +82,9 @@ def test_frames_end_where_memory_does():
     assert call(context, "frames", 1, -1)[0] == abi.OUT_OF_MEMORY
 
 
-def test_a_program_that_never_ends_can_be_interrupted(interruptible):
+def test_a_program_that_never_ends_can_be_interrupted():
     context = ProgramContext(1)
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        call(context, "forever")
-    timer.join()
+    interrupt(lambda: call(context, "forever"))
     assert context.live == 0
     assert call(context, "recurse", 100) == (0, [100])
 

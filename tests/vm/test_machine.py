@@ -1,6 +1,5 @@
 """The loop: blocks, calls, data, closures, cells, errors."""
 
-import _thread
 import threading
 
 import numpy as np
@@ -10,6 +9,7 @@ import relay
 from relay.errors import EvaluationError, RelayError
 from relay.interpreter.values import UNIT, ConstructorValue, RefValue, TupleValue
 from relay.vm.machine import DEPTH
+from tests.support.interrupts import interrupt
 from tests.vm.programs import DEEP, LIST, SCALE, SCALE_CODE, SUM
 
 
@@ -289,11 +289,9 @@ block 1:
 """
 
 
-def test_an_endless_loop_can_be_interrupted(machine, interruptible):
+def test_an_endless_loop_can_be_interrupted(machine):
     vm = machine(ENDLESS)
-    threading.Timer(0.2, _thread.interrupt_main).start()
-    with pytest.raises(KeyboardInterrupt):
-        vm.run(1)
+    interrupt(lambda: vm.run(1))
 
 
 def test_runs_in_several_threads_do_not_meet(machine):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
-import signal
-import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -22,6 +19,7 @@ from relay.target.target import Target
 from relay.te.expr import Expr, Var
 from relay.te.loops import Allocate, Buffer, Builder, For, Kind, MemoryScope, Prefetch, Store, block
 from relay.te.lower import LoweredLoops as Loops
+from tests.support.interrupts import interrupt
 from tests.support.kernels import Batch
 from tests.target.llvm.kernels import (
     LEVEL_NAMES,
@@ -361,9 +359,7 @@ NESTS = {
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("open_sizes", [False, True])
 @pytest.mark.parametrize("name", NESTS)
-def test_a_long_loop_can_be_interrupted(
-    name: str, open_sizes: bool, threads: int, interruptible: None
-) -> None:
+def test_a_long_loop_can_be_interrupted(name: str, open_sizes: bool, threads: int) -> None:
     if open_sizes and name == "in a turn of a parallel loop":
         pytest.skip("turns of parallel loops over open sizes are short")
     n = Var("int64", "n")
@@ -378,11 +374,13 @@ def test_a_long_loop_can_be_interrupted(
 
     made = function_of(loops_of([X], [Y], write), WIDEST, sizes=[n] if open_sizes else [])
     batch = Batch([made], WIDEST)
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    outcome = batch.run(0, [ARRAY], threads=threads, sizes={"n": TURNS}, shapes=[(N,)])
-    timer.join()
-    assert outcome.status == abi.INTERRUPTED
+
+    def run() -> None:
+        outcome = batch.run(0, [ARRAY], threads=threads, sizes={"n": TURNS}, shapes=[(N,)])
+        assert outcome.status == abi.INTERRUPTED
+        raise KeyboardInterrupt
+
+    interrupt(run)
 
 
 def test_short_loops_ask_nobody() -> None:
