@@ -43,6 +43,7 @@ GROUPS = {
         "BatchingOps",
         "LiftWeights",
         "DynamicToStatic",
+        "PartialEvaluate",
     ),
     "Kernels": ("RecognizeAttention", "FuseOps", "HandOverConstants", "DefuseOps", "SplitArgs"),
     "Layouts and forms for a target": ("AlterOpLayout", "ConvertLayout", "Legalize"),

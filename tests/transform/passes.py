@@ -26,6 +26,7 @@ class Tried:
     keeps_type: bool = True  # of main
     rewrites: bool = True  # it changes more than what is said about expressions
     own_cells: bool = False  # it may keep results in references of its own
+    drops_cells: bool = False  # references that nobody else has may go, with what they are written
     rtol: float | None = None  # results are this near; they are exact where elements are
     config: dict[str, Any] = field(default_factory=dict)  # of the PassContext
 
@@ -118,6 +119,7 @@ PASSES: dict[str, Tried] = {
     "MergeComposite": Tried(lambda: composites()[0]),
     "Monomorphize": Tried(own_cells=True),
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": Tried(first=outlined),
+    "PartialEvaluate": Tried(own_cells=True, drops_cells=True),
     "PartitionGraph": Tried(first=composites),
     "PrintIR": Tried(rewrites=False),
     "QnnCanonicalize": Tried(),

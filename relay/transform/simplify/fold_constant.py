@@ -263,8 +263,7 @@ class _Folding:
         return after
 
     def _is_foldable(self, op: OpDef) -> bool:
-        is_left = op.name.startswith("qnn.") and not self._fold_qnn
-        return op.is_repeatable and op.reference is not None and not is_left
+        return is_foldable(op, self._fold_qnn)
 
     def _is_kernel(self, function: ir.Function) -> bool:
         """Whether calling the function is evaluating operators that can be folded."""
@@ -323,15 +322,7 @@ class _Folding:
         return self._extents.get(e)
 
     def _evaluated(self, op: OpDef, call: ir.Call, values: Sequence[Value]) -> ir.Expr | None:
-        if not all(map(_is_tensors, values)):
-            return None
-        attrs = op.make_attrs({}) if call.attrs is None else call.attrs
-        arrays: list[Any] = [_arrays(value) for value in values]
-        types = list(map(value_type, arrays))
-        ty = _attempt(output_type, op, types, attrs, arrays, call.span)
-        if ty is None or not self._is_worth_storing(ty, values):
-            return None
-        result = _attempt(operate, op, values, attrs, call.span, proven=True)
+        result = operator_result(op, call, values, lambda ty: self._is_worth_storing(ty, values))
         return None if result is None else self._kept(result, values)
 
     def _run(self, before: ir.Call, after: ir.Call, values: Sequence[Value]) -> ir.Expr | None:
@@ -406,6 +397,26 @@ class _Folding:
         if isinstance(value, TupleValue):
             return ir.Tuple(tuple(fields))
         return ir.Call(value.constructor, tuple(fields))
+
+
+def is_foldable(op: OpDef, fold_qnn: bool = False) -> bool:
+    """Whether calls of the operator on known tensors are evaluated."""
+    is_left = op.name.startswith("qnn.") and not fold_qnn
+    return op.is_repeatable and op.reference is not None and not is_left
+
+
+def operator_result(
+    op: OpDef, call: ir.Call, values: Sequence[Value], may_store: Callable[[Type], bool]
+) -> Value | None:
+    """The result of a call on known values, if its type may be stored; None where it fails."""
+    if not all(map(_is_tensors, values)):
+        return None
+    attrs = op.make_attrs({}) if call.attrs is None else call.attrs
+    arrays: list[Any] = [_arrays(value) for value in values]
+    ty = _attempt(output_type, op, list(map(value_type, arrays)), attrs, arrays, call.span)
+    if ty is None or not may_store(ty):
+        return None
+    return _attempt(operate, op, values, attrs, call.span, proven=True)
 
 
 def _over(e: N, *parts: ir.Syntax) -> N:

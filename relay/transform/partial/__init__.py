@@ -1,0 +1,1 @@
+"""Partial evaluation: computes at compile time what is known there, and leaves the rest."""
