@@ -8,16 +8,16 @@ views around. Such a function becomes an executable. Weights are arguments of it
 change of a parameter is seen; with `options={"freezing": True}` they are constants, which are laid
 out once.
 
-What cannot be compiled runs in PyTorch as it is, with one message of the logger `relay`. So does
-everything under grad mode that needs gradients: `compiled_graph` is where the compilers of forward
-and backward graphs will come in.
+Under grad mode AOTAutograd differentiates the graph and cuts it in two: a forward graph, which also
+gives what the backward graph needs, and that. Both are compiled.
+
+What cannot be compiled runs in PyTorch as it is, with one message of the logger `relay`.
 """
 
 from __future__ import annotations
 
 import logging
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from torch.fx import GraphModule
 from relay.errors import RelayError, did_you_mean
 from relay.executors.convention import Argument, Convention
 from relay.executors.make import make_executable
+from relay.frontend.pytorch.drawing import Draw, without_draws
 from relay.frontend.pytorch.graphs import Imported, decompositions, from_graph
 from relay.frontend.pytorch.views import Result, without_views
 from relay.immutable import frozen
@@ -50,20 +51,15 @@ def backend(
 ) -> Run:
     """The backend: a function that does what `graph` does."""
     chosen = _options(mode, options)
-    if torch.is_grad_enabled() and any(map(_requires_grad, inputs)):
-        warnings.warn(
-            'torch.compile(backend="relay") has no gradients yet: what needs them runs in PyTorch; '
-            "use torch.no_grad() or torch.inference_mode() for inference",
-            stacklevel=1,
-        )
-        return graph.forward
     from torch._dynamo.backends.common import aot_autograd
-
-    def compiled(inner: GraphModule, _: Sequence[Any]) -> Run:
-        return compiled_graph(inner, chosen)
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     make = aot_autograd(
-        fw_compiler=compiled, inference_compiler=compiled, decompositions=decompositions()
+        fw_compiler=lambda inner, _: compiled_graph(inner, chosen, saving=True),
+        bw_compiler=lambda inner, _: _backward(inner, chosen),
+        inference_compiler=lambda inner, _: compiled_graph(inner, chosen, freezing=chosen.freezing),
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decompositions(),
     )
     try:
         return make(graph, inputs)
@@ -72,8 +68,16 @@ def backend(
         return graph.forward
 
 
-def _requires_grad(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad
+def _backward(graph: GraphModule, chosen: Chosen) -> Run:
+    """A backward graph, whose forward graph has been compiled."""
+    try:
+        return compiled_graph(graph, chosen)
+    except RelayError as error:
+        from torch._functorch._aot_autograd.utils import make_boxed_func
+
+        log.warning("torch.compile: a backward graph runs in PyTorch: %s", error)
+        run: Run = make_boxed_func(graph.forward)
+        return run
 
 
 @frozen
@@ -100,18 +104,28 @@ def _options(mode: str | None, options: Mapping[str, Any] | None) -> Chosen:
 # --- graphs --------------------------------------------------------------------------------------
 
 
-def compiled_graph(graph: GraphModule, chosen: Chosen) -> Run:
-    """A functional graph of ATen, compiled; its arguments come as one list."""
+def compiled_graph(
+    graph: GraphModule, chosen: Chosen, *, freezing: bool = False, saving: bool = False
+) -> Run:
+    """A functional graph of ATen, compiled; its arguments come as one list.
+
+    With `saving`, the results behind those of the function are for the backward graph only.
+    """
     from torch._guards import TracingContext
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-    plain, results = without_views(graph)
+    apart, results = without_views(graph)
+    plain, draws = without_draws(apart)
+    context = TracingContext.try_get()
+    known = context.fw_metadata if context is not None else None
+    kept = known.static_input_indices if freezing and known is not None else ()
+    seen = known.num_forward if saving and known is not None else len(results)
+    shown = {one.compiled for one in results[:seen]}
     with unset_fake_temporarily():
         imported = from_graph(plain)
-        context = TracingContext.try_get()
-        known = context.fw_metadata if context is not None else None
-        kept = known.static_input_indices if chosen.freezing and known is not None else ()
-        made = CompiledGraph(plain, imported, results, chosen.compile, frozenset(kept))
+        made = CompiledGraph(
+            plain, imported, results, draws, shown, chosen.compile, frozenset(kept)
+        )
         if not made.frozen:
             made.compile({})
     return made
@@ -121,21 +135,25 @@ class CompiledGraph:
     """A graph as an executable. `frozen` are the arguments that are constants: their values are
     those of the first call, and are replaced when torch says that they were written."""
 
-    _boxed_call = True  # AOTAutograd gives the arguments as one list, which may be emptied
-
     def __init__(
         self,
         graph: GraphModule,
         imported: Imported,
         results: Sequence[Result],
+        draws: Sequence[Draw],
+        shown: Collection[int],
         options: Mapping[str, Any],
         frozen: frozenset[int],
     ) -> None:
+        # AOTAutograd gives the arguments as one list, which may be emptied; it looks at the object
+        self._boxed_call = True
         self.graph = graph
         self.imported = imported
         self.results = results
+        self.draws = draws
         self.options = options
-        self.orders = [_order(value) for value in _results(graph)]
+        laid_out = enumerate(_results(graph))
+        self.orders = [_order(one) if number in shown else None for number, one in laid_out]
         names = dict(zip(imported.taken, imported.names, strict=True))
         self.frozen = {number: name for number, name in names.items() if number in frozen}
         self.taken = [number for number in imported.taken if number not in frozen]
@@ -162,6 +180,7 @@ class CompiledGraph:
     def __call__(self, args: list[Any]) -> list[Any]:
         given = list(args)
         args.clear()
+        given += [draw(given) for draw in self.draws]
         found = self._run(given)
         made = []
         for result in self.results:

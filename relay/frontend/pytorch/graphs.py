@@ -18,6 +18,7 @@ from relay.errors import FrontendError
 from relay.executors.convention import Argument, Convention
 from relay.executors.structure import FIXED, TENSOR, Node, Structure
 from relay.frontend.pytorch.converters import built_in, find, parts_of
+from relay.frontend.pytorch.drawing import native_dropout
 from relay.frontend.pytorch.exported import GraphImporter, take_input
 from relay.frontend.pytorch.node import Node as Converting
 from relay.frontend.pytorch.scope import Complex, TorchScope
@@ -89,13 +90,14 @@ def from_graph(graph: GraphModule) -> Imported:
 
 
 def decompositions() -> dict[Any, Any]:
-    """Torch's decompositions of the operators that have no converter."""
+    """Torch's decompositions of the operators that have no converter, and ours of dropout."""
     from torch._decomp import core_aten_decompositions, decomposition_table
 
     attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
     known = {**core_aten_decompositions(), attention: decomposition_table[attention]}
     tables = built_in()
-    return {op: made for op, made in known.items() if find(tables, *parts_of(op)) is None}
+    left = {op: made for op, made in known.items() if find(tables, *parts_of(op)) is None}
+    return {**left, torch.ops.aten.native_dropout.default: native_dropout}
 
 
 def _refuse(graph: GraphModule) -> None:
@@ -113,7 +115,8 @@ def _refuse(graph: GraphModule) -> None:
             raise FrontendError.of(
                 f"`{call.target}` draws random numbers",
                 span_of(call),
-                expected="none: they are those of torch's generator and its seed",
+                expected="arguments that are known before the graph runs: its numbers are those of "
+                "torch's generator",
             )
 
 

@@ -182,16 +182,28 @@ def test_mixed_precision_is_that_of_pytorch() -> None:
 
 @torch.no_grad()
 def test_random_numbers_are_those_of_torchs_generator(caplog: Any) -> None:
-    model, x = nn.Dropout(), torch.ones(1000)
-    compiled = fast(model)
-    torch.manual_seed(1)
-    found = compiled(x)
-    torch.manual_seed(1)
-    torch.testing.assert_close(found, model(x))
+    def function(x: torch.Tensor) -> torch.Tensor:
+        dropped = nn.functional.dropout(x.transpose(0, 1), 0.3)
+        noise = torch.randn_like(x) + torch.rand(x.shape[0] * 2, 4).mean()
+        return dropped.T + noise * torch.randint(0, 9, x.shape)
+
+    compiled = fast(function)
+    for rows in (3, 5, 6):  # sizes are open from the second on
+        x = torch.randn(rows, 4)
+        torch.manual_seed(rows)
+        found = compiled(x)
+        torch.manual_seed(rows)
+        same(found, function(x))
+    assert not reasons(caplog)
+
+
+@torch.no_grad()
+def test_draws_from_what_is_computed_run_in_pytorch_with_one_reason(caplog: Any) -> None:
+    compiled, x = fast(lambda x: torch.multinomial(torch.softmax(x, -1), 1)), torch.randn(3, 4)
+    for _ in range(2):
+        assert compiled(x).shape == (3, 1)
     assert len(reasons(caplog)) == 1
     assert "random numbers" in reasons(caplog)[0]
-    model.eval()
-    same(compiled(x), x)
 
 
 @torch.no_grad()
@@ -216,24 +228,6 @@ def test_errors_of_a_call_are_those_of_pytorch() -> None:
     table = torch.randn(4, 2)
     compiled = fast(lambda i: nn.functional.embedding(i, table) + 1)
     same(compiled(torch.tensor([1, 3])), table[[1, 3]] + 1)
-
-
-def test_training_runs_in_pytorch_with_one_warning() -> None:
-    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
-    compiled = fast(model)
-    x = torch.randn(64, 2)
-    y = x[:, :1] * 2 - x[:, 1:]
-    optimizer = torch.optim.Adam(model.parameters(), 0.05)
-    losses = []
-    with pytest.warns(UserWarning, match="has no gradients yet") as found:
-        for _ in range(60):
-            optimizer.zero_grad()
-            loss = ((compiled(x) - y) ** 2).mean()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-    assert losses[-1] < losses[0] / 10
-    assert len([one for one in found if "no gradients" in str(one.message)]) == 1
 
 
 @torch.no_grad()
