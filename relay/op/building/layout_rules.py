@@ -384,22 +384,27 @@ class LayoutAttributes:
         return found, out or found[0]
 
     def __call__(self, site: LayoutSite) -> Rewritten | None:
-        form = site.data()
-        (layout, *_), out = self.layouts(site.call)
+        count = len(self.arguments)
+        form = next((one for one in site.forms[:count] if isinstance(one, Form)), None)
+        layouts, out = self.layouts(site.call)
+        layout = layouts[0]
         if self.blocks is None or form is None:
             return None
-        if layout is None or out != layout or not is_unblocked(layout):
+        if layout is None or {out, *layouts[:count]} != {layout} or not is_unblocked(layout):
             return None
         form = form.renamed(layout)
         if any(size and letter not in self.blocks for letter, size in form.layout.axes):
             return None
-        changes = {str(self.arguments[0]): form.text}
+        changes = {str(name): form.text for name in self.arguments}
         if self.result:
             changes[self.result] = ""
-        return site.again([site.take(0, form), *site.rest()], **changes), form
+        places = range(len(site.call.args))
+        args = [site.take(place, form if place < count else None) for place in places]
+        return site.again(args, **changes), form
 
 
 CONVOLUTION = LayoutAttributes(("data_layout", "kernel_layout"), "out_layout")
 POOL = LayoutAttributes(("layout",), "out_layout", blocks="C")  # channels are independent
+POOL_GRADIENT = LayoutAttributes(("layout", "layout"), "out_layout", blocks="C")
 IMAGE = LayoutAttributes(("layout",), blocks="C")
 WHOLE_IMAGE = LayoutAttributes(("layout",), blocks="")  # channels are counted

@@ -51,7 +51,12 @@ class Slide:
 
     def reach(self, positions: te.Expr) -> te.Expr:
         """The end of the last window."""
-        return self.start(positions - 1) + ((self.size - 1) * self.step + 1)
+        return self.start(positions - 1) + self.reach_of_one
+
+    @property
+    def reach_of_one(self) -> int:
+        """The elements from the start of a window to its end."""
+        return (self.size - 1) * self.step + 1
 
 
 def slides(known: PoolAttrs) -> dict[str, Slide]:
@@ -293,15 +298,39 @@ def max_pool_gradient(
     """The gradient of a window goes to its first maximum."""
     axes, images = slides(known), views.view(data, known.layout)
     grad = views.view(out_grad, known.out_layout or known.layout)
-    taps = _taps(axes)
-    number = _number(taps, axes)
-    first = _first_maximum(images, axes, taps, out_grad.shape, grad.layout, lambda _: number)
-    numbers = views.View(first, grad.layout)
+    numbers = views.View(_first_number(images, axes, out_grad, grad.layout), grad.layout)
 
     def share(place: views.LayoutIndex, tap: te.Expr) -> te.Expr:
-        return te.select(te.equal(numbers.at(**place), tap), grad.at(**place), 0)
+        return te.select(te.equal(numbers.at(**place), te.cast(tap, "int32")), grad.at(**place), 0)
 
     return _shared(share, axes, grad, out, images.layout)
+
+
+def _first_number(
+    images: views.View, axes: Mapping[str, Slide], pooled: te.Tensor, target: Layout
+) -> te.Tensor:
+    """The position of the first maximum in each window, as an int32."""
+    spec = te.Spec(pooled.shape, images.tensor.dtype)
+    element, taps = window_elements(images, axes, spec, target, te.lowest(spec.dtype))
+    greatest = views.View(
+        views.fill(spec.shape, target, lambda place: te.max(element(place), taps), "greatest"),
+        target,
+    )
+    element, taps = window_elements(images, axes, spec, target, te.lowest(spec.dtype))
+    named = dict(zip(axes, taps, strict=True))
+    number = te.cast(_number(named, axes), "int32")
+
+    def numbered(place: views.LayoutIndex) -> te.Expr:
+        value = element(place)
+        is_greatest = te.some(te.equal(value, greatest.at(**place)), te.not_equal(value, value))
+        inside = []
+        for letter, slide in axes.items():
+            where = slide.start(place[letter].whole) + named[letter] * slide.step
+            inside += [where >= 0, where < images.extent(letter)]
+        hit = te.every(is_greatest, *inside)
+        return te.min(te.select(hit, number, te.highest("int32")), taps)
+
+    return views.fill(spec.shape, target, numbered, "first")
 
 
 def avg_pool_gradient(
@@ -327,24 +356,31 @@ def _shared(
     out: te.Spec,
     layout: Layout,
 ) -> te.Tensor:
-    """The sum over the windows that contain an element; a window is numbered by the position of the
-    element in it."""
-    taps = _taps(axes)
-    number = _number(taps, axes)
+    """The sum over the windows that contain an element; `share` also gets the position of the
+    element in the window, as a number."""
     dtype = wide(out.dtype)
+    # the last window that begins before an element, and so many before that
+    behind = {
+        letter: te.axis(-(-slide.reach_of_one // slide.stride), f"w{letter.lower()}")
+        for letter, slide in axes.items()
+    }
 
     def element(place: views.LayoutIndex) -> te.Expr:
-        where, holds = dict(place), []
+        where, holds, taps = dict(place), [], {}
         for letter, slide in axes.items():
             positions = grad.extent(letter)
-            start = place[letter].whole + slide.before - taps[letter] * slide.step
-            holds += [start >= 0, start < positions * slide.stride]
-            if slide.stride > 1:
-                holds.append(te.equal(start % slide.stride, 0))
-            where[letter] = views.along(start // slide.stride, positions)
+            start = place[letter].whole + slide.before
+            window = start // slide.stride - behind[letter]
+            offset = start - window * slide.stride
+            holds += [window >= 0, window < positions, offset < slide.reach_of_one]
+            if slide.step > 1:
+                holds.append(te.equal(offset % slide.step, 0))
+            taps[letter] = offset // slide.step
+            where[letter] = views.along(window, positions)
+        number = elements.position(list(taps.values()), _sizes(axes))
         return te.sum(
             te.select(te.every(*holds), te.cast(share(where, number), dtype), 0),
-            tuple(taps.values()),
+            tuple(behind.values()),
         )
 
     sums = views.fill(out.shape, layout, element, "gradient")
@@ -357,5 +393,8 @@ def _taps(axes: Mapping[str, Slide]) -> dict[str, te.Axis]:
 
 def _number(taps: Mapping[str, te.Axis], axes: Mapping[str, Slide]) -> te.Expr:
     """The row-major position in the window."""
-    sizes = [te.index(slide.size) for slide in axes.values()]
-    return elements.position(list(taps.values()), sizes)
+    return elements.position(list(taps.values()), _sizes(axes))
+
+
+def _sizes(axes: Mapping[str, Slide]) -> list[te.Expr]:
+    return [te.index(slide.size) for slide in axes.values()]

@@ -12,6 +12,7 @@ from relay.ir.expr import Call
 from relay.ir.types import Type
 from relay.op.attributes import with_attrs
 from relay.op.building.helper import helper
+from relay.op.building.layout_rules import POOL_GRADIENT
 from relay.op.building.layouts import blocked, unblocked
 from relay.op.building.numerics import limits, rounded_once
 from relay.op.building.window import AvgPoolAttrs, PoolAttrs, overlapped, pad_pairs
@@ -90,6 +91,7 @@ def _define(
         relation=_gradient_type,
         reference=rounded_once(with_attrs(attrs, reference)),
         compute=with_attrs(attrs, compute),
+        layout=POOL_GRADIENT,
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         gradient=pool_rules.max_pool_grad_gradient if is_max else pool_rules.avg_pool_grad_gradient,
         samples=samples,

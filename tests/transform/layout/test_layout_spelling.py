@@ -11,12 +11,9 @@ from relay.transform.layout.layout_spelling import spelled_layouts
 LEFT = {
     "auto_scheduler_layout_transform",  # the attributes are what it does
     "layout_transform",
-    "nn.conv2d_backward_weight",  # of training
-    "nn.max_pool2d_grad",
     "nn.max_pool1d_positions",  # positions count elements of one layout
     "nn.max_pool2d_positions",
     "nn.max_pool3d_positions",
-    "nn.avg_pool2d_grad",
     "nn.bitserial_conv2d",  # bits lie in words
     "nn.contrib_conv2d_gemm_without_weight_transform",  # the weights have their own layouts
     "nn.contrib_conv2d_winograd_without_weight_transform",
