@@ -136,8 +136,12 @@ def _vectorize_right(form: Form, axes: tuple[Axis, ...], constants: set[int]) ->
     if is_constant(inner, constants):
         return inner_is_right
     # packing would copy the windows of an image many times: rather vectors of the other factor, and
-    # scattered results
-    spread_out = isinstance(uncast(other), Read) and _copies(inner, form, axes) > 2
+    # scattered results, unless there are more of these than copies
+    spread_out = (
+        isinstance(uncast(other), Read)
+        and _copies(inner, form, axes) > 2
+        and _size(form.reduced) > _size(form.rows if inner_is_right else form.columns)
+    )
     return not inner_is_right if spread_out else inner_is_right
 
 
