@@ -90,7 +90,15 @@ class Backward:
         own, result = self.tensor_type(self.args[index]), self.type
         if own.shape == result.shape and not is_dynamic(own):
             return gradient
-        return build("collapse_sum_like", gradient, self.args[index])
+        if is_dynamic(own) or is_dynamic(result):
+            return build("collapse_sum_like", gradient, self.args[index])
+        ahead = len(result.shape) - len(own.shape)
+        pairs = enumerate(zip(own.shape, result.shape[ahead:], strict=True), ahead)
+        stretched = [axis for axis, (before, after) in pairs if before != after]
+        if not ahead:
+            return build("sum", gradient, axis=stretched, keepdims=True)
+        total = build("sum", gradient, axis=[*range(ahead), *stretched])
+        return build("reshape", total, newshape=own.shape) if stretched else total
 
 
 def build(name: str, *args: Any, **attributes: Any) -> Expr:
