@@ -377,7 +377,9 @@ class LayoutAttributes:
     def layouts(self, call: Call) -> tuple[list[str | None], str]:
         """The layouts of the arguments, and of the result."""
         known: Any = call.attrs
-        found = [None if name is None else getattr(known, name) for name in self.arguments]
+        # one that is empty is that of data
+        named = {name: getattr(known, name) or known.data_layout for name in self.arguments if name}
+        found = [None if name is None else named[name] for name in self.arguments]
         found += [None] * (len(call.args) - len(found))
         out = getattr(known, self.result) if self.result else ""
         assert found[0] is not None
@@ -404,6 +406,7 @@ class LayoutAttributes:
 
 
 CONVOLUTION = LayoutAttributes(("data_layout", "kernel_layout"), "out_layout")
+WEIGHT_GRADIENT = LayoutAttributes(("out_layout", "data_layout"), "kernel_layout")
 POOL = LayoutAttributes(("layout",), "out_layout", blocks="C")  # channels are independent
 POOL_GRADIENT = LayoutAttributes(("layout", "layout"), "out_layout", blocks="C")
 IMAGE = LayoutAttributes(("layout",), blocks="C")

@@ -14,6 +14,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.contraction import product
 from relay.op.building.helper import helper
+from relay.op.building.layout_rules import WEIGHT_GRADIENT
 from relay.op.building.scalars import wide
 from relay.op.building.views import Digits, LayoutIndex, fill, padded, view
 from relay.op.building.window import pad_pairs, window_counts
@@ -117,6 +118,7 @@ CONV2D_BACKWARD_WEIGHT = define(
     reference=with_attrs(Conv2DAttrs, _backward_weight),
     compute=with_attrs(Conv2DAttrs, _backward_weight_compute),
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
+    layout=WEIGHT_GRADIENT,
     precision=Precision.ALWAYS,
     gradient=backward_weight_gradient,
     samples=[

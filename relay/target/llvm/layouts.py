@@ -45,11 +45,14 @@ from relay.target.llvm.target import LLVMTarget
 ELEMENTS = frozenset({"float32", "float64"})
 BYTES = frozenset({"int8", "uint8"})
 WORD = 4  # bytes of a dot product
+BACKWARD = frozenset({"nn.conv2d_transpose", "nn.conv2d_backward_weight"})
 SPATIAL: Mapping[str, str] = {"nn.conv1d": "W", "nn.conv2d": "HW", "nn.conv3d": "DHW"}
 
 
 def preferred(call: Call, target: LLVMTarget) -> Call | None:
     """The call in the preferred layouts, over the same arguments; None to keep it."""
+    if isinstance(call.op, OpDef) and call.op.name in BACKWARD:
+        return _backward(call, call.op, target)
     if not isinstance(call.op, OpDef) or call.op.name not in SPATIAL:
         return None
     spatial = SPATIAL[call.op.name]
@@ -76,6 +79,25 @@ def preferred(call: Call, target: LLVMTarget) -> Call | None:
     if each % block == 0 and outputs // groups % block == 0:
         return _over(call, many, blocks, kernel, blocks)
     return None
+
+
+def _backward(call: Call, op: OpDef, target: LLVMTarget) -> Call | None:
+    """A gradient of a convolution between blocks of channels; its weight stays as it is."""
+    known: Any = call.attrs
+    first, result = call.args[0].ty, call.ty
+    if not isinstance(first, TensorType) or not isinstance(result, TensorType):
+        return None
+    kernel = "OIHW" if known.kernel_layout in ("", "OIHW") else known.kernel_layout
+    if known.data_layout != "NCHW" or (known.out_layout or "NCHW") != "NCHW" or known.groups > 1:
+        return None
+    if {first.dtype, result.dtype} - ELEMENTS or first.dtype != result.dtype:
+        return None
+    block = target.vector_bits // 8 // dtypes.to_numpy(first.dtype).itemsize
+    channels = (first.shape[1], result.shape[1])
+    if not all(isinstance(count, int) and count % block == 0 for count in channels):
+        return None
+    blocks = f"NCHW{block}c"
+    return _over(call, op, blocks, kernel, blocks)
 
 
 def _channels_last(call: Call, data: TensorType, weight: TensorType, spatial: str) -> Call | None:
