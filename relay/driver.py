@@ -27,7 +27,7 @@ from relay.frontend.model import as_module as as_module
 from relay.immutable import frozen
 from relay.ir.function_attrs import CONVENTION
 from relay.lower.kernel import Options
-from relay.pipeline import EXACT, passes, typed, whole_program
+from relay.pipeline import ALGORITHMS, EXACT, passes, typed, whole_program
 from relay.pipeline.state import initial_state, state_last
 from relay.pipeline.weights import arrays, constant_weights, given_weights, named_weights
 from relay.program.lower import lower_module
@@ -152,7 +152,8 @@ def compile_program(
         whole = not is_straight_line(module)
     module = (constant_weights if whole else named_weights)(module, weights)
     module = (whole_program if whole else passes)(level, machine)(module)
-    kernels = KernelCache(cache, machine, Options(checked=checked))
+    options = Options(checked=checked, exact=exact or level < ALGORITHMS)
+    kernels = KernelCache(cache, machine, options)
     kernels.prepare(primitives(module, whole=whole))
     program, constants = lower_module(module, kernels, whole=whole)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):

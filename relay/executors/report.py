@@ -47,6 +47,7 @@ class KernelInfo:
     bytes: int | None  # memory traffic per call; None for dynamic dimensions
     flops: int | None  # per call; None for dynamic dimensions
     approximate: bool
+    algorithm: str = ""  # if it rounds otherwise than its operators say
 
     @classmethod
     def of(cls, kernel: Kernel, calls: int) -> KernelInfo:
@@ -59,6 +60,7 @@ class KernelInfo:
             sum(map(nbytes, tensors)) if known else None,
             kernel.flops if known else None,
             kernel.approximate,
+            kernel.algorithm,
         )
 
 
@@ -84,7 +86,7 @@ class Kernels(tuple[KernelInfo, ...]):
                 str(kernel.calls),
                 "?" if kernel.bytes is None else size_text(kernel.bytes),
                 "?" if kernel.flops is None else number_text(kernel.flops),
-                "approximate" if kernel.approximate else "",
+                kernel.algorithm or ("approximate" if kernel.approximate else ""),
                 " ".join(kernel.operators),
             )
             for kernel in self

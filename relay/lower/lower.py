@@ -106,7 +106,9 @@ def lower_computed(
     """The kernels of tensor expressions; `sizes` are the variables in their shapes."""
     results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
-    scheduled = target.schedule(results, computed.inputs, constants, threads=options.threads)
+    scheduled = target.schedule(
+        results, computed.inputs, constants, threads=options.threads, exact=options.exact
+    )
     where: dict[int, Operand] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
     steps: list[Step] = []
     temporaries: list[TensorSpec] = []
@@ -120,6 +122,8 @@ def lower_computed(
         steps.append(Step(kernel, inputs, outputs, constant=True))
     main = _without_unused_inputs(scheduled.main)
     kernel = _kernel(main, "", computed.operators, target, options, sizes)
+    if scheduled.algorithm:
+        kernel = replace(kernel, algorithm=scheduled.algorithm, approximate=True)
     inputs = tuple(where[id(tensor)] for tensor in main.inputs)
     steps.append(Step(kernel, inputs, tuple(Result(i) for i in range(len(results)))))
     return Lowered(tuple(steps), tuple(temporaries))

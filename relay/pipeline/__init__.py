@@ -28,7 +28,8 @@ from relay.transform.context import PassContext
 from relay.transform.sequential import Sequential
 
 LEVELS = range(5)
-EXACT = 3  # the last level without approximations
+EXACT = 3  # the last level without approximations of operators
+ALGORITHMS = 3  # the first level that chooses algorithms
 
 
 @frozen

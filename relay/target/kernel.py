@@ -22,6 +22,7 @@ class Scheduled:
 
     prepare: tuple[Schedule, ...]
     main: Schedule
+    algorithm: str = ""  # of `main`, if it rounds otherwise than its operators say
 
 
 @frozen
@@ -64,4 +65,5 @@ class Kernel:
     checks: tuple[str, ...] = ()  # what check i of the checked mode guards
     operators: tuple[str, ...] = ()  # the Relay operators inside, for reports
     flops: int = 0
+    algorithm: str = ""  # if it rounds otherwise than its operators say
     approximate: bool = False

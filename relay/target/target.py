@@ -177,9 +177,11 @@ class Target(metaclass=_ByDescription):
         constants: Sequence[Tensor],
         *,
         threads: bool,
+        exact: bool = False,
     ) -> Scheduled:
         """The schedule that computes `outputs` from `inputs`, of which `constants` never change;
-        without `threads`, on one thread. By default each tensor has its own loops."""
+        without `threads`, on one thread; `exact`, by no algorithm that rounds otherwise. By default
+        each tensor has its own loops."""
         from relay.target.kernel import Scheduled  # not needed to load compiled code
         from relay.te.schedule import create
 

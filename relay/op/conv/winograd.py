@@ -47,16 +47,17 @@ class Transforms(NamedTuple):
 
 
 @cache
-def transforms(tile: int, size: int) -> Transforms:
-    """The matrices for `tile` results of a window of `size` elements."""
+def transforms(tile: int, size: int, among: tuple[float, ...] = POINTS) -> Transforms:
+    """The matrices for `tile` results of a window of `size` elements, from the first of the points
+    `among`."""
     count = tile + size - 2
-    if count > len(POINTS):
+    if count > len(among):
         raise EvaluationError.of(
             "Winograd's algorithm has no points for tiles of this size",
-            expected=f"tile_size + kernel_size of {len(POINTS) + 2} or less",
+            expected=f"tile_size + kernel_size of {len(among) + 2} or less",
             found=str(tile + size),
         )
-    points = np.array(POINTS[:count])
+    points = np.array(among[:count])
     output, values = (np.zeros((count + 1, width)) for width in (tile, size))
     for matrix in (output, values):
         matrix[:count] = np.vander(points, matrix.shape[1], increasing=True)

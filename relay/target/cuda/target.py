@@ -73,6 +73,7 @@ class CUDATarget(Target):
         constants: Sequence[Tensor],
         *,
         threads: bool,
+        exact: bool = False,
     ) -> Scheduled:
         from relay.target.cuda import host
         from relay.target.cuda.nests import schedule

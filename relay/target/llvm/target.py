@@ -86,10 +86,11 @@ class LLVMTarget(Target):
         constants: Sequence[Tensor],
         *,
         threads: bool,
+        exact: bool = False,
     ) -> Scheduled:
         from relay.target.llvm.schedules.choose import choose
 
-        return choose(outputs, inputs, self, constants, threads=threads)
+        return choose(outputs, inputs, self, constants, threads=threads, exact=exact)
 
     @property
     def facts(self) -> Facts:

@@ -25,6 +25,8 @@ from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.integers import use_dot_products
 from relay.target.llvm.schedules.rows import rows
+from relay.target.llvm.schedules.winograd import WINOGRAD, Blocks, Convolution, tiling
+from relay.target.llvm.schedules.winograd_loops import winograd
 from relay.target.llvm.target import LLVMTarget
 from relay.te.compute import Computation, Procedure, Tensor
 from relay.te.expr import Binary, Read, Var, index
@@ -50,6 +52,7 @@ class _Cluster:
     inside: list[str] = field(default_factory=list)
     form: Form | None = None  # if the inner stage is a sum of products
     image: str = ""  # the stage that the only inner stage reads through windows
+    tiling: tuple[Convolution, Blocks] | None = None  # of Winograd's algorithm, for that sum
 
 
 def choose(
@@ -59,16 +62,22 @@ def choose(
     constants: Sequence[Tensor] = (),
     *,
     threads: bool = True,
+    exact: bool = False,
 ) -> Scheduled:
-    """The schedules that compute `outputs` from `inputs`, of which `constants` never change."""
+    """The schedules that compute `outputs` from `inputs`, of which `constants` never change;
+    `exact`: by direct sums only."""
     known = {id(tensor) for tensor in constants}
     s = _join_outputs(_localize_reductions(inline_cheap(create(outputs, inputs))))
     s = use_dot_products(s, target, known)
     s, clusters = _clusters(s, known)
     for cluster in clusters:
+        if cluster.form is not None and not exact:
+            axes = s[cluster.inside[0]].computation.axes
+            cluster.tiling = tiling(cluster.form, axes, target, known)
         s = _schedule(s, cluster, target, known, threads)
     before, main = hoist(s, known)
-    return Scheduled(tuple(before), main)
+    algorithm = WINOGRAD if any(cluster.tiling for cluster in clusters) else ""
+    return Scheduled(tuple(before), main, algorithm)
 
 
 # --- inlining
@@ -303,6 +312,8 @@ def _schedule(
         matched = matching_loops(s, cluster.root, name)
         assert matched is not None
         s, loops = matched
+        if cluster.tiling is not None:
+            return winograd(s, cluster.root, name, *cluster.tiling, loops, target, threads=threads)
         return contraction(
             s, cluster.root, name, cluster.form, loops, target, known, threads=threads
         )

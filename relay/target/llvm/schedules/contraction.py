@@ -38,7 +38,7 @@ from relay.te.schedule import Schedule, facts
 from relay.te.schedule.loops import is_multiple
 from relay.te.simplify import Simplifier
 
-_DEPTH = 4  # unrolled steps of the reduction
+DEPTH = 4  # unrolled steps of the reduction
 _WINDOW = 9  # taps of a window, of all its axes, that are unrolled
 _TAPS = 8  # taps that LLVM unrolls completely
 _PLAIN_DEPTH = 1  # where LLVM would add several first, and spill registers
@@ -269,7 +269,7 @@ def contraction(
     axes = s[name].computation.axes
     loop_of = dict(zip(axes, loops, strict=True))
     row_group, far_rows = _row_group(form)
-    column_group, far_columns = _column_group(form, axes)
+    column_group, far_columns = grouped_columns(form, axes)
     outer = (*form.batch, *far_columns, *far_rows)
     rows = _size(row_group)
     columns = _size(column_group)
@@ -290,7 +290,7 @@ def contraction(
     s = schedule.reorder(s, root, *(loop_of[axis] for axis in (*outer, *row_group, *column_group)))
     s, row = _fused(s, root, [loop_of[axis] for axis in row_group])
     s, column = _fused(s, root, [loop_of[axis] for axis in column_group])
-    s, panel = _pack(s, name, len(form.batch) + len(far_columns), len(outer), form, tile)
+    s, panel = pack_factor(s, name, len(form.batch) + len(far_columns), len(outer), form, tile)
     s = schedule.split(s, root, column, tile.columns, ("panel", "c"))
     s = schedule.split(s, root, row, tile.rows, ("tile", "r"))
     before = [loop_of[axis] for axis in (*form.batch, *far_columns)]
@@ -299,7 +299,7 @@ def contraction(
     by_lines = ready and _lines_outside(form, far_rows)
     middle = [*between, "panel"] if by_lines else ["panel", *between]
     s = schedule.reorder(s, root, *before, *middle, "tile", "r", "c")
-    s = _vectors(s, root, "c", tile)
+    s = vectors(s, root, "c", tile)
     s = schedule.unroll(s, root, "r")
     panels = prod(facts.extents(s[root].loop(one).extent for one in (*before, "panel")))
     at_panel = not ready and panels >= _ENOUGH
@@ -315,7 +315,7 @@ def contraction(
     # (tiles are outside of panels if they are parallel)
     s = schedule.compute_at(s, name, root, order[order.index("r") - 1], padded=True)
     plain = form.instruction is not None and not target.has_vnni
-    s = _micro_kernel(s, name, tile, form.instruction, _PLAIN_DEPTH if plain else _DEPTH)
+    s = micro_kernel(s, name, tile, form.instruction, _PLAIN_DEPTH if plain else DEPTH)
     if at_panel:
         s = schedule.compute_at(s, panel, root, level)
     return elementwise(s, panel, target, threads=threads and not at_panel)
@@ -373,7 +373,9 @@ def _row_group(form: Form) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
     return tuple(group), tuple(rest)
 
 
-def _column_group(form: Form, axes: tuple[Axis, ...]) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+def grouped_columns(
+    form: Form, axes: tuple[Axis, ...]
+) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
     """The column axes that are consecutive in the result, and those outside."""
     group = [form.columns[-1]]
     rest = list(form.columns[:-1])
@@ -402,7 +404,7 @@ def _fused(s: Schedule, root: str, names: list[str]) -> tuple[Schedule, str]:
     return s, name
 
 
-def _pack(
+def pack_factor(
     s: Schedule, name: str, shared: int, outer: int, form: Form, tile: Tile
 ) -> tuple[Schedule, str]:
     """Pack the right factor in panels of as many columns as a tile.
@@ -429,14 +431,14 @@ def _pack(
     return schedule.inline(s, whole), panel
 
 
-def _vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
+def vectors(s: Schedule, stage: str, loop: str, tile: Tile) -> Schedule:
     if tile.vectors == 1:
         return schedule.vectorize(s, stage, loop)
     s = schedule.split(s, stage, loop, tile.lanes, ("cv", "cl"))
     return schedule.unroll(schedule.vectorize(s, stage, "cl"), stage, "cv")
 
 
-def _micro_kernel(
+def micro_kernel(
     s: Schedule, name: str, tile: Tile, instruction: Instruction | None, most: int
 ) -> Schedule:
     """The tile in registers, inside the reduction, whose innermost axis is partly unrolled."""
@@ -445,7 +447,7 @@ def _micro_kernel(
     steps = [reducing.pop()] if instruction is not None else []
     for loop in spatial[:-1]:
         s = schedule.unroll(s, name, loop.name)
-    s = _vectors(s, name, spatial[-1].name, tile)
+    s = vectors(s, name, spatial[-1].name, tile)
     columns = ["cv", "cl"] if tile.vectors > 1 else [spatial[-1].name]
     last = _innermost_nontrivial(s, name, reducing)
     depth = s[name].loop(reducing[last])
