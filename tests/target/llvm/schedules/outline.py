@@ -69,8 +69,9 @@ def outlines(
     threads: bool = False,
     target: Target = AVX512,
 ) -> list[str]:
-    """What is chosen for tensors: the outlines of what is prepared, and of the kernel itself."""
-    chosen = choose(outputs, inputs, target, constants, threads=threads)
+    """What is chosen for tensors: the outlines of what is prepared, and of the kernel itself, by
+    direct sums."""
+    chosen = choose(outputs, inputs, target, constants, threads=threads, exact=True)
     return [outline(one) for one in (*chosen.prepare, chosen.main)]
 
 

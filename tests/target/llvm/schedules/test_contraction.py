@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from relay import te
+from relay.lower.kernel import Options
 from relay.lower.lower import lower_static
 from relay.target.llvm.compile import assembly
 from relay.target.llvm.schedules.tile import tile_for
@@ -70,7 +71,7 @@ def innermost_loops(code: str) -> list[list[str]]:
 
 def micro_kernels(source: str, target: Target) -> list[list[str]]:
     """The loops in which products are summed."""
-    lowered = lower_static(function(source), [False, True, True], target)
+    lowered = lower_static(function(source), [False, True, True], target, Options(exact=True))
     code = assembly([lowered.steps[-1].kernel.ir], target)
     wanted = "vfmadd" if target.has_fma else "mulps"
     loops = [one for one in innermost_loops(code) if any(wanted in line for line in one)]
