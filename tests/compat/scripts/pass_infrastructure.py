@@ -6,7 +6,7 @@ from relay.compat.tvm import relay
 
 def example():
     shape = (1, 64, 54, 54)
-    c_data = np.empty(shape).astype("float32")
+    c_data = np.ones(shape, "float32")
     c = relay.const(c_data)
     weight = relay.var("weight", shape=(64, 64, 3, 3))
     x = relay.var("x", relay.TensorType((1, 64, 56, 56), "float32"))

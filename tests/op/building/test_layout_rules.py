@@ -82,6 +82,8 @@ CASES = {
     "nn.avg_pool2d(%y, pool_size=[3, 3], padding=[1, 1, 1, 1])": ALWAYS,
     "nn.global_avg_pool2d(%y)": ALWAYS,
     "nn.adaptive_avg_pool2d(%y, output_size=[2, 3])": ALWAYS,
+    "nn.max_pool2d_grad(nn.max_pool2d(%y, pool_size=[2, 2]), %y, pool_size=[2, 2])": ALWAYS,
+    "nn.avg_pool2d_grad(nn.avg_pool2d(%y, pool_size=[2, 2]), %y, pool_size=[2, 2])": ALWAYS,
     'nn.max_pool2d(%y, pool_size=[2, 2], out_layout="NHWC")': NEVER,
     "nn.upsampling(%y, scale_h=2.0, scale_w=2.0)": ALWAYS,
     "image.resize2d(%y, size=[9, 4])": ALWAYS,
