@@ -13,6 +13,7 @@ from relay.native import layout
 from relay.program.program import ScalarSpec, spec_text
 from relay.target.llvm import abi
 from relay.target.llvm.c.failures import WRONG_VALUE
+from relay.target.llvm.c.model import opening
 from relay.target.llvm.c.types import CConstructor, CData, CSlot, CTypes, c_scalar
 from relay.target.llvm.program.words import is_object
 from relay.target.llvm.target import LLVMTarget
@@ -25,7 +26,7 @@ def header_text(types: CTypes, target: LLVMTarget, *, weights: str, threads: int
         name=name,
         upper=name.upper(),
         guard=f"{name.upper()}_H",
-        target=target,
+        opening=opening(name, target),
         threads=threads,
         weights=weights,
         wrong_value=WRONG_VALUE,
@@ -201,7 +202,7 @@ void ${name}_reset($name *model);
 """)
 
 _HEADER: Final = Template("""\
-/* The model `$name`, compiled by Relay for $target.
+/* $opening
 
    A model and its values serve one thread at a time; make several models to use several threads.
 

@@ -24,7 +24,7 @@ from relay.native.notation import assemble
 from relay.program.plan import ALIGNMENT, Arena, InConstant
 from relay.program.program import MAIN
 from relay.target.llvm import abi
-from relay.target.llvm.c.model import CLibrary, array_text, initial_name
+from relay.target.llvm.c.model import CLibrary, array_text, initial_name, opening
 
 LOADED: Final = abi.CONTEXT_SIZE
 FRAME: Final = LOADED + 8
@@ -123,7 +123,7 @@ class StraightLibrary(CLibrary):
         return _HEADER.substitute(
             name=self.name,
             guard=f"{upper}_H",
-            target=self.target,
+            opening=opening(self.name, self.target),
             macros="\n".join(macros),
             inputs=_described(self.exe.inputs),
             outputs=_described(self.exe.outputs),
@@ -272,7 +272,7 @@ void ${name}_reset($name *model);
 """)
 
 _HEADER: Final = Template("""\
-/* The model `$name`, compiled by Relay for $target. */
+/* $opening */
 #ifndef $guard
 #define $guard
 

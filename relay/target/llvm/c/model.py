@@ -10,6 +10,7 @@ depends on the kind of model, which defines:
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,13 @@ class WeightBlock:
             data = array_to_bytes(np.ascontiguousarray(array))
             block[self.offsets[name] : self.offsets[name] + len(data)] = data
         return bytes(block)
+
+
+def opening(name: str, target: LLVMTarget) -> str:
+    """The first sentence of a header, in lines of a comment; targets may have long descriptions."""
+    machine = str(target).replace(",", ", ")
+    sentence = f"The model `{name}`, compiled by Relay for {machine}."
+    return textwrap.fill(sentence, 100, subsequent_indent="   ", break_on_hyphens=False)
 
 
 def initial_name(state: str) -> str:
