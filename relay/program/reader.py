@@ -259,6 +259,8 @@ class _Reader:
             return bool(self.number())
         if isinstance(default, int):
             return self.number()
+        if isinstance(default, str):
+            return self.string()
         self.expect("(")
         return tuple(self.datum() for _ in self.separated(")"))
 

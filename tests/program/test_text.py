@@ -118,21 +118,23 @@ symbols = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.]{0,10}", fullmatch=True) | names
 element_types = st.sampled_from(["float32", "bfloat16", "bool", "float8_e4m3fn", "int4"])
 sizes = st.integers(0, 2**40) | st.sampled_from(["n", "m", "?", "n + 1", "a\\"]) | names
 specs = st.builds(TensorSpec, st.lists(sizes, max_size=4).map(tuple), element_types)
-kernels = st.builds(
-    Kernel,
-    name=symbols,
-    inputs=st.lists(specs, max_size=3).map(tuple),
-    outputs=st.lists(specs, max_size=3).map(tuple),
-    ir=st.just("define …"),
-    sizes=st.lists(names, max_size=2).map(tuple),
-    workspace=st.integers(0, 2**40),
-    worker_workspace=st.integers(0, 2**40),
-    in_place=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=3).map(tuple),
-    checks=st.lists(names, max_size=2).map(tuple),
-    operators=st.lists(names, max_size=2).map(tuple),
-    flops=st.integers(0, 2**62),
-    approximate=st.booleans(),
-)
+kernel_fields = {
+    "name": symbols,
+    "inputs": st.lists(specs, max_size=3).map(tuple),
+    "outputs": st.lists(specs, max_size=3).map(tuple),
+    "ir": st.just("define …"),
+    "sizes": st.lists(names, max_size=2).map(tuple),
+    "workspace": st.integers(0, 2**40),
+    "worker_workspace": st.integers(0, 2**40),
+    "sized_workspace": st.booleans(),
+    "in_place": st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=3).map(tuple),
+    "checks": st.lists(names, max_size=2).map(tuple),
+    "operators": st.lists(names, max_size=2).map(tuple),
+    "flops": st.integers(0, 2**62),
+    "algorithm": names,
+    "approximate": st.booleans(),
+}
+kernels = st.builds(Kernel, **kernel_fields)
 
 
 @given(
@@ -144,6 +146,7 @@ kernels = st.builds(
     ),
 )
 def test_everything_but_the_code_survives_the_text(made, constants):
+    assert kernel_fields.keys() == {field.name for field in fields(Kernel)}
     program = Program(tuple(made), tuple(constants), ())
     without_code = replace(program, kernels=tuple(replace(k, ir="") for k in made))
     assert parse(to_text(program)) == without_code
