@@ -25,6 +25,7 @@ SCRIPTS = {
     "passes": "dqn,times,growth",
     "pytorch": "mlp",
     "real_models": "small",
+    "training": "mlp,char-rnn",
 }
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
 

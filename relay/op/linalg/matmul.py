@@ -25,7 +25,6 @@ from relay.op.gradient_rules import Backward, Composed, build
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
 from relay.op.site import NUMERIC, Site
 from relay.op.tensor.collapse import collapse_sum_like
-from relay.op.tensor.rearrange import transpose
 from relay.op.tensor.reshape import RESHAPE
 from relay.op.tensor.shape import expand_dims
 
@@ -125,12 +124,12 @@ def _dense_gradient(site: Backward) -> Sequence[Expr]:
     data, weight = site.args
     ty = site.tensor_type(data)
     gradient = site.as_type_of(data)
-    by_data = dense(gradient, transpose(weight, (1, 0)))
+    by_data = build("nn.matmul", gradient, weight)
     if len(ty.shape) == 1:
         data, gradient = expand_dims(data, 0), expand_dims(gradient, 0)
     else:
         data, gradient = _rows(data, ty), _rows(gradient, site.type)
-    return [by_data, dense(transpose(gradient, (1, 0)), transpose(data, (1, 0)))]
+    return [by_data, build("nn.matmul", gradient, data, transpose_a=True)]
 
 
 dense = define(
