@@ -183,14 +183,19 @@ class Node:
 def node_state(
     net: TreeWeights, node: Node
 ) -> tuple[relay.Tensor[1, HIDDEN], relay.Tensor[1, HIDDEN]]:
-    total = relay.zeros((1, HIDDEN), "float32")
+    gates = relay.nn.dense(node.value, net.value) + net.bias
     kept = relay.zeros((1, HIDDEN), "float32")
-    forget = relay.nn.dense(node.value, net.forget_value) + net.forget_bias
-    for child in node.children:
-        state, cell = node_state(net, child)
-        total += state
-        kept += relay.sigmoid(forget + relay.nn.dense(state, net.forget_state)) * cell
-    gates = relay.nn.dense(node.value, net.value) + relay.nn.dense(total, net.states) + net.bias
+    match node.children:
+        case []:
+            pass
+        case children:
+            total = relay.zeros((1, HIDDEN), "float32")
+            forget = relay.nn.dense(node.value, net.forget_value) + net.forget_bias
+            for child in children:
+                state, cell = node_state(net, child)
+                total += state
+                kept += relay.sigmoid(forget + relay.nn.dense(state, net.forget_state)) * cell
+            gates += relay.nn.dense(total, net.states)
     take, give, new = relay.split(gates, 3, axis=1)
     cell = relay.sigmoid(take) * relay.tanh(new) + kept
     return relay.sigmoid(give) * relay.tanh(cell), cell

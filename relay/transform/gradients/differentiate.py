@@ -25,13 +25,13 @@ from relay.ir import expr as ir
 from relay.ir.function_attrs import is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
-from relay.ir.types import UNIT, Type
+from relay.ir.types import UNIT, GlobalTypeVar, Type
 from relay.transform.functional.eta_expand import EtaExpand
 from relay.transform.functional.to_a_normal_form import ToANormalForm
 from relay.transform.gradients.dual_data import Conversions, Way
 from relay.transform.gradients.dual_functions import Translator
 from relay.transform.gradients.dual_types import STEP, TAPE, TypeTwins
-from relay.transform.gradients.dual_values import Dual, expanded
+from relay.transform.gradients.dual_values import Dual, expanded, leaves
 from relay.transform.gradients.first_order_gradient import first_order
 
 __all__ = ["gradient"]
@@ -121,7 +121,7 @@ def _prepared(function: ir.Function, module: IRModule) -> _Work:
 def _higher_order(function: ir.Function, module: IRModule, wanted: Sequence[int]) -> ir.Function:
     work = _prepared(function, module)
     names = UniqueNames({name.name_hint for name in work.module.functions})
-    types = TypeTwins(work.module)
+    types = TypeTwins(work.module, _read_only(work, wanted))
     twins = {name: names.fresh(f"{name}_dual") for name in work.wanted}
     functions = Translator(types, twins)
     data = Conversions(work.module, types, names)
@@ -136,6 +136,29 @@ def _higher_order(function: ir.Function, module: IRModule, wanted: Sequence[int]
     if made or data.functions:
         module.update(infer_module(module))
     return infer_expr(entry, module)
+
+
+def _read_only(work: _Work, wanted: Sequence[int]) -> set[str]:
+    """Data types whose values come from parameters without gradients only: nothing constructs
+    them, and they are in no wanted parameter and not in the result."""
+    function = work.module[work.name]
+    made = {
+        node.op.belong_to.name_hint
+        for name in (work.name, *work.wanted)
+        for node in tree.postorder(work.module[name])
+        if isinstance(node, ir.Call) and isinstance(node.op, ir.Constructor)
+    }
+    definitions = work.module.type_definitions
+    pending = [function.ret_type or function.body.checked_type]
+    pending += [function.params[place].checked_type for place in wanted]
+    seen: set[str] = set()
+    while pending:
+        for part in tree.postorder(pending.pop()):
+            if isinstance(part, GlobalTypeVar) and part.name_hint not in seen:
+                seen.add(part.name_hint)
+                if part in definitions:
+                    pending += [ty for c in definitions[part].constructors for ty in c.inputs]
+    return {header.name_hint for header in definitions} - made - seen
 
 
 def _entry(
@@ -158,7 +181,7 @@ def _entry(
     duals: dict[ir.Var, Dual] = {}
     lifted: list[ir.Var] = []
     types_of: list[Type] = []
-    for param in function.params:
+    for place, param in enumerate(function.params):
         ty = param.type_annotation or param.checked_type
         params.append(ir.Var(param.name_hint, ty, span=param.span))
         types_of.append(ty)
@@ -166,6 +189,9 @@ def _entry(
         made = data.converted(Way.LIFT, params[-1], ty, param.span or function.span, what)
         lifted.append(bind("dual", made, types.of(ty)))
         duals[param] = tree.run(expanded(lifted[-1], ty))
+        if place not in wanted:
+            for leaf in leaves(duals[param]):
+                leaf.varies = False
     result = function.ret_type or function.body.checked_type
     span = function.body.span or function.span
     dual = bind("result", functions.body(function, duals, tape), types.of(result))

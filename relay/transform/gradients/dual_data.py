@@ -78,9 +78,14 @@ class Conversions:
                 if way is Way.SEED:
                     return _sequence(fields)
                 return ir.Tuple(tuple(fields))
+            case _ if way in (Way.LIFT, Way.VALUE) and self._is_constant(ty):
+                return given
             case TypeCall(func=GlobalTypeVar()):
                 return ir.Call(self._function(way, ty, place), (given,))
         raise place.refused(ty)
+
+    def _is_constant(self, ty: Type) -> bool:
+        return isinstance(ty, TypeCall) and self._types.of(ty) == ty
 
     def _function(self, way: Way, ty: TypeCall, place: _Place) -> ir.GlobalVar:
         """The function that converts data of a type; those it calls are made with it."""

@@ -22,7 +22,7 @@ gradients of what is used inside of it only as expressions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from relay import tree
@@ -88,6 +88,7 @@ class _Translation:
         self._types = functions.types
         self.known: dict[ir.Var, Dual] = {}
         self._uses = _uses(root)
+        self._constants: set[ir.Var] = set()  # variables of patterns, of constant data
 
     # --- atoms
 
@@ -103,6 +104,11 @@ class _Translation:
     def _variable(self, before: ir.Var) -> ir.Var:
         """A variable for the dual of another one."""
         ty = before.type_annotation or before.checked_type
+        if before in self._constants:
+            assert isinstance(ty, TensorType)
+            constant = ir.Var(before.name_hint, ty, span=before.span)
+            self.known[before] = Leaf(ty, constant, varies=False)
+            return constant
         after = ir.Var(before.name_hint, self._types.of(ty), span=before.span)
         self.known[before] = tree.run(expanded(after, ty))
         return after
@@ -126,10 +132,18 @@ class _Translation:
             span=before.span,
         )
 
-    def block(self, e: ir.Expr, tape: ir.Var) -> Steps[ir.Expr]:
-        """A chain of lets on duals."""
+    def block(
+        self,
+        e: ir.Expr,
+        tape: ir.Var,
+        constants: Sequence[ir.Var] = (),
+        results: list[Dual] | None = None,
+    ) -> Steps[ir.Expr]:
+        """A chain of lets on duals, behind a pattern with some constants."""
         made: list[Binding] = []
         step = _Step(self, made)
+        for constant in constants:
+            step.knows(constant)
         while isinstance(e, ir.Let):
             if not step.takes(e.variable, e.value):
                 step.close(tape)
@@ -141,6 +155,8 @@ class _Translation:
             result: ir.Expr = yield self.function(e)
         else:
             result = self._expression(e)
+            if results is not None:
+                results.append(self._dual(e))
         for variable, value in reversed(made):
             result = ir.Let(variable, value, result, span=value.span)
         return result
@@ -153,10 +169,15 @@ class _Translation:
             after = self._variable(variable)  # which may occur in its own body
             made.append((after, (yield self.function(value))))
             return
-        translated = yield self._value(value, tape)
+        results: list[Dual] = []
+        translated = yield self._value(value, tape, results)
         made.append((self._variable(variable), translated))
+        # what no branch gives a gradient to, has none
+        for same in zip(leaves(self.known[variable]), *map(leaves, results), strict=bool(results)):
+            same[0].varies = not results or any(leaf.varies for leaf in same[1:])
 
-    def _value(self, e: ir.Expr, tape: ir.Var) -> Steps[ir.Expr]:
+    def _value(self, e: ir.Expr, tape: ir.Var, results: list[Dual]) -> Steps[ir.Expr]:
+        """A value on duals; those that branches give are added to `results`."""
         match e:
             case ir.Call(op=ir.Constructor() as constructor):
                 return tree.replace(
@@ -175,14 +196,16 @@ class _Translation:
                     type_args=tuple(map(self._types.of_argument, e.type_args)),
                 )
             case ir.If():
-                true_branch = yield self.block(e.true_branch, tape)
-                false_branch = yield self.block(e.false_branch, tape)
+                true_branch = yield self.block(e.true_branch, tape, results=results)
+                false_branch = yield self.block(e.false_branch, tape, results=results)
                 return ir.If(self._expression(e.cond), true_branch, false_branch, span=e.span)
             case ir.Match():
                 clauses = []
                 for clause in e.clauses:
+                    constants = [*self._types.constants(clause.lhs)]
+                    self._constants.update(constants)
                     pattern = tree.transform(clause.lhs, self._pattern)
-                    body = yield self.block(clause.rhs, tape)
+                    body = yield self.block(clause.rhs, tape, constants, results)
                     clauses.append(ir.Clause(pattern, body, span=clause.span))
                 data = self._expression(e.data)
                 return ir.Match(data, tuple(clauses), e.complete, span=e.span)
@@ -215,6 +238,14 @@ class _Step:
         self._inputs: dict[ir.Expr, Leaf] = {}
         self._types: dict[ir.Expr, Type] = {}
         self._active: set[ir.Expr] = set()
+
+    def knows(self, constant: ir.Var) -> None:
+        """Begin with a constant, which gets a cell if it is used outside."""
+        leaf = self._outer.known[constant]
+        assert isinstance(leaf, Leaf)
+        self._own[leaf.value] = leaf
+        self._types[leaf.value] = leaf.ty
+        self._bound.append((constant, ir.Tuple(())))
 
     def takes(self, variable: ir.Var, value: ir.Expr) -> bool:
         """Whether the binding is part of the step; it is added then."""
@@ -284,7 +315,7 @@ class _Step:
         self._types[leaf.value] = leaf.ty
         if leaf.value in self._own:
             return leaf.value in self._active
-        if leaf.cell is None:
+        if leaf.cell is None or not leaf.varies:
             return False
         self._inputs[leaf.value] = leaf
         self._active.add(leaf.value)
@@ -304,6 +335,8 @@ class _Step:
         for variable, _ in self._bound:
             if self._outer._uses[variable] > inside[variable]:
                 for leaf in leaves(self._outer.known[variable]):
+                    if leaf.value in self._own:
+                        leaf.varies = leaf.value in self._active
                     if leaf.value in self._own and leaf.dual is None:
                         self._give_cell(leaf)
                     if leaf.value in self._own and leaf.value in self._active:

@@ -5,11 +5,14 @@
     List[float32]             List[(float32, ref(float32))]
     Weights                   Weights_dual, whose constructors have duals as fields
 
-Tensors of integers and of truth values are their own duals. A function gets the tape: a cell with
-the function that runs the steps backwards which have been made so far.
+Tensors of integers and of truth values are their own duals, and so is data that is constant: data
+types whose values are only read, and come from parameters without gradients. A function gets the
+tape: a cell with the function that runs the steps backwards which have been made so far.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterator
 
 from relay import tree
 from relay.ir import expr as ir
@@ -27,12 +30,38 @@ TAPE = RefType(STEP)
 class TypeTwins:
     """The duals of types, and the data types and constructors they need."""
 
-    def __init__(self, module: IRModule) -> None:
+    def __init__(self, module: IRModule, read_only: Collection[str] = ()) -> None:
+        """Those of the data types that are `read_only` are constant, if their fields allow it."""
         self._twins: dict[str, GlobalTypeVar] = {}
         self._known: dict[Type, Type] = {}
         self.constructors: dict[ir.Constructor, ir.Constructor] = {}
         self.definitions: list[TypeData] = []
+        self.constant = set(read_only)
         self._make_twins(module)
+        while varying := {name for name in self.constant if self._has_duals(module, name)}:
+            self.constant -= varying
+            self._twins.clear()
+            self.constructors.clear()
+            self.definitions.clear()
+            self._make_twins(module)
+
+    def _has_duals(self, module: IRModule, name: str) -> bool:
+        """Whether there are duals inside of the fields of a data type."""
+        definition = module.type_definitions[GlobalTypeVar(name)]
+        fields = [ty for c in definition.constructors for ty in c.inputs]
+        plain = (is_differentiable(ty) or self.of(ty) == ty for ty in fields)
+        return bool(definition.type_vars) or not all(plain)
+
+    def constants(self, pattern: ir.Syntax) -> Iterator[ir.Var]:
+        """The variables of a pattern that are bound to tensors in constant data."""
+        for part in tree.postorder(pattern):
+            if not isinstance(part, ir.PatternConstructor):
+                continue
+            if part.constructor.belong_to.name_hint not in self.constant:
+                continue
+            for field in part.patterns:
+                if isinstance(field, ir.PatternVar) and is_differentiable(field.var.checked_type):
+                    yield field.var
 
     def of(self, ty: Type) -> Type:
         """The type of the duals of values of a type."""
@@ -68,7 +97,7 @@ class TypeTwins:
             found = [
                 d
                 for d in definitions.values()
-                if d.header.name_hint not in self._twins
+                if d.header.name_hint not in {*self._twins, *self.constant}
                 and any(self.of(ty) != ty for c in d.constructors for ty in c.inputs)
             ]
             for definition in found:

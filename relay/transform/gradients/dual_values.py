@@ -12,12 +12,14 @@ from relay.tree import Steps
 
 @dataclass(eq=False)
 class Leaf:
-    """A tensor: its value, and the cell with its gradient, if it has one already."""
+    """A tensor: its value, and the cell with its gradient, if it has one already. One that does not
+    vary depends on nothing of interest."""
 
     ty: TensorType
     value: ir.Expr
     cell: ir.Expr | None = None
     dual: ir.Expr | None = None  # both as one expression
+    varies: bool = True
 
 
 @dataclass(eq=False)

@@ -277,3 +277,69 @@ def test_what_is_no_function_is_refused() -> None:
         gradient(relay.const(1.0))
     with pytest.raises(GradientError, match="no such mode"):
         gradient(relay.Function([], relay.const(1.0)), mode="forward")
+
+
+# --- what has no gradient ---------------------------------------------------------------------
+
+READ = """
+type Tree { Node(Tree, float64, Tree), Leaf }
+def @total(%t: Tree, %x: float64) -> float64 {
+  match (%t) {
+    Node(%l, %a, %r) => {
+      let %s = @total(%l, %x * %a);
+      %s * @total(%r, %x + %a) + sin(%a * %x)
+    },
+    Leaf => %x,
+  }
+}
+def @main(%t: Tree, %x: float64) { @total(%t, %x) }
+def @run(%a: float64, %x: float64) { @slope(Node(Node(Leaf, %a, Leaf), 2f64, Leaf), %x) }
+def @slope(%t: Tree, %x: float64) { (%x, (%x,)) }
+"""
+
+
+def test_data_that_is_only_read_has_no_duals() -> None:
+    module = program(READ)
+    module["slope"] = gradient(module["main"], module, wrt=[1])
+    assert "Tree_dual" not in {header.name_hint for header in module.type_definitions}
+    value, (slope,) = evaluate(module, module["run"], np.array(0.3), np.array(0.7))
+
+    def total(x: float) -> float:
+        inner = (x * 2 * 0.3) * (x * 2 + 0.3) + np.sin(0.3 * x * 2)
+        return inner * (x + 2) + np.sin(2 * x)
+
+    np.testing.assert_allclose(value.numpy(), total(0.7))
+    np.testing.assert_allclose(
+        slope.numpy(), (total(0.7 + 1e-6) - total(0.7 - 1e-6)) / 2e-6, rtol=1e-8
+    )
+
+
+def test_data_that_is_made_or_wanted_has_duals() -> None:
+    for before, after, wrt in (
+        (
+            "Leaf => %x,",
+            "Leaf => match? (Node(Leaf, %x, Leaf)) { Node(_, %y, _) => %y * %x },",
+            [1],
+        ),
+        ("", "", [0, 1]),
+    ):
+        module = program(READ.replace(before, after) if before else READ)
+        gradient(module["main"], module, wrt=wrt)
+        assert "Tree_dual" in {header.name_hint for header in module.type_definitions}
+
+
+def test_nothing_is_computed_for_what_depends_on_no_wanted_parameter() -> None:
+    module = program(
+        """def @main(%x: float64, %y: float64) {
+          let %z = if (%y > 0f64) { sin(%y) } else { cos(%y) };
+          let %u = exp(%z) * %y;
+          let %v = if (%y > 1f64) { %u } else { %z };
+          %x * %v
+        }"""
+    )
+    found = str(gradient(module["main"], module, wrt=[0]))
+    assert "multiply" in found
+    # the cells of the result and of x
+    assert found.count("ref_write(") == 3  # with the tape
+    _value, (slope,) = evaluate(module, gradient(module["main"], module, wrt=[0]), *AT)
+    np.testing.assert_allclose(slope.numpy(), np.cos(AT[1]))
