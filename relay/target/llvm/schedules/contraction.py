@@ -324,15 +324,15 @@ def contraction(
 def _parallelize(
     s: Schedule, root: str, panels: int, between: Sequence[str], *, alternating: bool
 ) -> tuple[Schedule, str]:
-    """Threads over panels or, if there are few, over rows too, or over tiles.
+    """Threads over panels or, if there are few, over rows too, or over tiles, if those are more.
 
     Tiles stay a separate loop, so that the last, smaller one can be peeled.
     """
     far = prod(facts.extents(s[root].loop(one).extent for one in between))
-    if panels < _ENOUGH and panels * far < _ENOUGH:
+    if panels * far < min(_ENOUGH, facts.count(s[root].loop("tile"))):
         loops = [loop.name for loop in s[root].loops if loop.name != "tile"]
         return schedule.parallel(schedule.reorder(s, root, "tile", *loops), root, "tile"), "tile"
-    level = "panel" if panels >= _ENOUGH else between[-1]
+    level = between[-1] if between and panels < _ENOUGH else "panel"
     outside = [loop.name for loop in s[root].loops[: s[root].position(level) + 1]]
     later = [one for one in outside if not isinstance(s[root].loop(one).extent, Const)]
     if later and len(outside) > 1:

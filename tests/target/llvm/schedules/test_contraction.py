@@ -206,6 +206,7 @@ def test_threads_take_panels_or_rows_or_tiles() -> None:
 
     assert first(64, 1024) == "parallel 16"  # panels of 64 columns
     assert first(1, 1024) == "alternating 8"  # panels that are read once
+    assert first(1, 512) == "alternating 4"  # however few: there is one tile
     assert first(1024, 64) == "parallel 256"  # tiles of 4 rows
     assert text(NCHW, 1, 2, threads=True)[-1].count("parallel 28") == 1  # rows of pixels
 
