@@ -6,7 +6,7 @@ y = exe(x)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,17 @@ from relay.frontend.model import Model as Model
 from relay.frontend.model import as_module as as_module
 from relay.immutable import frozen
 from relay.ir.function_attrs import CONVENTION
+from relay.ir.module import IRModule
 from relay.lower.kernel import Options
 from relay.pipeline import ALGORITHMS, EXACT, passes, typed, whole_program
 from relay.pipeline.state import initial_state, state_last
 from relay.pipeline.weights import arrays, constant_weights, given_weights, named_weights
+from relay.program.explain import Explained, explain
 from relay.program.lower import lower_module
-from relay.program.primitives import primitives
+from relay.program.primitives import Primitive, primitives
 from relay.program.program import Program
 from relay.program.straight import is_straight_line
+from relay.progress import Progress, reported, silent
 from relay.target.target import Target, wanted
 from relay.transform.debug.check_indices import CheckIndices
 from relay.transform.infer_type import InferType
@@ -54,6 +57,7 @@ def compile(
     cache: Cache | None = None,
     stack: int = 0,
     memory: int = 0,
+    progress: bool | Progress = False,
 ) -> Executable:
     """Compile `model` for this machine, or for `target`.
 
@@ -74,15 +78,26 @@ def compile(
     Any program compiles: straight-line code over tensors of known sizes into a planned arena, all
     others as a whole. For these `stack` and `memory` limit, in bytes, how deep a call may recurse
     and how much its values may take; by default a gigabyte, and all there is.
+
+    With `progress` a bar on stderr shows the stages (`relay.progress`).
     """
     weights, example = Example.of(
         model, params, kwargs=kwargs, dynamic_shapes=dynamic_shapes, input_infos=input_infos
     )
     options = {"target": target, "level": level, "exact": exact, "checked": checked}
-    made = compile_program(model, weights, example=example, cache=cache, **options)  # type: ignore[arg-type]
-    parts = (made.program, made.code, made.weights)
-    kept = {"state": made.state, "convention": made.convention}
-    return make_executable(*parts, threads, **kept, stack=stack, memory=memory)  # type: ignore[arg-type]
+    with reported(progress) as report:
+        made = compile_program(
+            model,
+            weights,
+            example=example,
+            cache=cache,
+            progress=report,
+            **options,  # type: ignore[arg-type]
+        )
+        report("weights", 0, 0)
+        parts = (made.program, made.code, made.weights)
+        kept = {"state": made.state, "convention": made.convention}
+        return make_executable(*parts, threads, **kept, stack=stack, memory=memory)  # type: ignore[arg-type]
 
 
 def compile_graph(
@@ -93,6 +108,25 @@ def compile_graph(
     return StraightLineExecutable(
         made.program, made.code, made.weights, state=made.state, convention=made.convention
     )
+
+
+def explained(
+    model: Model, params: Mapping[str, Any] | None = None, *, target: Any = None, **options: Any
+) -> list[Explained]:
+    """The kernels of a model, with the tensor expressions and the loops they are made of. `options`
+    are those of `compile_program`."""
+    found: list[Primitive] = []
+    made = compile_program(
+        model,
+        params,
+        target=target,
+        watch=lambda _, primitives: found.extend(primitives),
+        **options,
+    )
+    exact = options.get("exact", False) or options.get("level", EXACT) < ALGORITHMS
+    how = Options(checked=bool(options.get("checked")), exact=exact)
+    kernels = {k.kernel.name: k for one in found for k in explain(one, made.code.target, how)}
+    return [kernels[kernel.name] for kernel in made.program.kernels if kernel.name in kernels]
 
 
 @frozen
@@ -107,6 +141,10 @@ class Compiled:
     convention: Convention | None = None
 
 
+# Called with the fused module and its primitive functions.
+Watch = Callable[[IRModule, Sequence[Primitive]], None]
+
+
 @tree.without_collection()
 def compile_program(
     model: Model,
@@ -119,14 +157,18 @@ def compile_program(
     cache: Cache | None = None,
     whole: bool | None = None,
     example: Example | None = None,
+    progress: Progress = silent,
+    watch: Watch | None = None,
 ) -> Compiled:
     """Compile the program of a model; `example` are example inputs of one of PyTorch. `whole`: as
-    a whole program, be it straight-line code or not; by default only where it is not."""
+    a whole program, be it straight-line code or not; by default only where it is not. `watch` is
+    shown the fused module, and has all passes run."""
     log = CompileLog()
     machine = wanted(target)
     cache = Cache.of(cache) if machine.version else Cache(None)
     checked = checked or bool(settings.CHECKED.read())
     level = min(level, EXACT) if exact else level
+    progress("import", 0, 0)
     module, own = as_module(model, example)
     convention = None
     if (text := module["main"].attrs.get(CONVENTION)) is not None:
@@ -141,24 +183,29 @@ def compile_program(
         module = CheckIndices()(InferType()(module))
     programs = ProgramCache(cache, machine, (level, exact, checked))
     key = None if whole else programs.key(named_weights(module.copy(), weights), weights)
-    if (found := programs.get(key)) is not None:
+    if watch is None and (found := programs.get(key)) is not None:
         log.cached(found.program, machine)
         code = Code(machine, found.objects, support=machine.support(False, cache))
         constants = weights | found.constants
         return Compiled(found.program, code, arrays(constants), arrays(state), convention)
 
+    progress("passes", 0, 0)
     if whole is None:
         module = typed(level)(module)
         whole = not is_straight_line(module)
     module = (constant_weights if whole else named_weights)(module, weights)
     module = (whole_program if whole else passes)(level, machine)(module)
     options = Options(checked=checked, exact=exact or level < ALGORITHMS)
-    kernels = KernelCache(cache, machine, options)
-    kernels.prepare(primitives(module, whole=whole))
+    kernels = KernelCache(cache, machine, options, progress)
+    wanted_kernels = primitives(module, whole=whole)
+    if watch is not None:
+        watch(module, wanted_kernels)
+    kernels.prepare(wanted_kernels)
     program, constants = lower_module(module, kernels, whole=whole)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     log.lowered()
+    progress("code", 0, 0)
     objects = kernels.compile(program.kernels)
     native = machine.compile_program(program, cache) if whole else None
     code = Code(machine, objects, native, machine.support(whole, cache))

@@ -31,6 +31,7 @@ from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options
 from relay.op.opdef import OpDef
 from relay.program.primitives import Primitive
+from relay.progress import Progress, silent
 from relay.target.target import Target
 
 if TYPE_CHECKING:
@@ -45,12 +46,16 @@ FUNCTIONS_PER_WORKER = 8
 class KernelCache:
     """Makes the kernels of one program, but for those that `cache` has."""
 
-    def __init__(self, cache: Cache, target: Target, options: Options) -> None:
+    def __init__(
+        self, cache: Cache, target: Target, options: Options, progress: Progress = silent
+    ) -> None:
         self.cache = cache
         self.target = target
         self.options = options
         self.found = 0  # primitive functions whose kernels were cached
         self.made = 0  # primitive functions that were lowered
+        self._missing = 0  # of those that `prepare` was told of
+        self._progress = progress
         self._lowered: dict[str, Any] = {}  # Lowered, or Dynamic
         self._objects: dict[str, bytes] = {}  # by the names of kernels
         self._texts: dict[int, tuple[Function, str]] = {}  # texts of functions, by identity
@@ -77,6 +82,8 @@ class KernelCache:
             key = self._key(one)
             if key not in missing and _is_ours(one.function) and not self._is_known(key):
                 missing[key] = one
+        self._missing = len(missing)
+        self._progress("kernels", 0, self._missing)
         most = settings.WORKERS.read() or usable_cores()
         helpers = min(most, len(missing) // FUNCTIONS_PER_WORKER) - 1
         if helpers > 0 and self.target.is_named:
@@ -132,6 +139,7 @@ class KernelCache:
             self._lowered[key] = made.lowered
             self._objects.update(made.objects)
             self.made += 1
+            self._progress("kernels", self.made, max(self.made, self._missing))
         log.debug("made %s", ", ".join(made.objects))
         if self.cache.path is not None and _is_ours(wanted.function):
             self.cache.put(key, stored.to_bytes(made.lowered))
