@@ -79,10 +79,10 @@ class Executable(HasWeights, HasState, ABC):
     def evaluate(self, *args: Any, **named: Any) -> Value:
         """The result as a value of the interpreter."""
 
-    def example_inputs(self) -> tuple[Any, ...]:
+    def example_inputs(self, seed: int = 0) -> tuple[Any, ...]:
         """Random inputs, if all are tensors of known sizes: normally distributed floats, zeros."""
         main = self.program[isa.MAIN]
-        chance = np.random.default_rng(0)
+        chance = np.random.default_rng(seed)
 
         def example(register: isa.Register) -> np.ndarray:
             spec = main.registers[register]
@@ -99,9 +99,9 @@ class Executable(HasWeights, HasState, ABC):
         values = [param.value for param in main.arguments]
         return tuple(isa.unflatten(v, [example(leaf) for leaf in isa.flatten(v)]) for v in values)
 
-    def example_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def example_call(self, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """A call with random inputs."""
-        inputs = self.example_inputs()
+        inputs = self.example_inputs(seed)
         if self.convention is None:
             return inputs, {}
         return self.convention.call_of(isa.flatten(inputs))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -226,15 +227,7 @@ class StraightLineExecutable(Executable):
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
         """The time of every step: the median of `repeat` runs of the whole program."""
         expect_positive(repeat=repeat)
-        leaves = self._arrange(args, named) if args or named else self._examples()
-        _tensors, addresses = self._placed(leaves)
-        if self.threaded is not None:
-            before = self.threaded.values
-            after = self._buffers()
-            if self._in_place:
-                before = after = self._copied(before)
-            addresses = self._with_state(addresses, before, after)
-        steps = self._main.one_by_one(self._weights.constants, addresses)
+        steps = self.steps(*args, **named)
         times: list[list[float]] = [[] for _ in steps]
         for _ in range(repeat + 1):  # the first is a warm-up
             for step, seconds in zip(steps, times, strict=True):
@@ -246,6 +239,22 @@ class StraightLineExecutable(Executable):
             for kernel, seconds in zip(self._main.kernels, times, strict=True)
         )
 
+    def steps(self, *args: Any, **named: Any) -> list[Callable[[], None]]:
+        """The kernel calls of a call as functions, to be called in this order; the state stays as
+        it is."""
+        leaves = self._arrange(args, named) if args or named else self._examples()
+        tensors, addresses = self._placed(leaves)
+        kept: list[Any] = [*tensors]
+        if self.threaded is not None:
+            before = self.threaded.values
+            after = self._buffers()
+            if self._in_place:
+                before = after = self._copied(before)
+            kept += [before, after]
+            addresses = self._with_state(addresses, before, after)
+        made = self._main.one_by_one(self._weights.constants, addresses)
+        return [partial(_holding, kept, step) for step in made]
+
     @property
     def bound(self) -> BoundFunction:
         """`main` with its memory plan."""
@@ -253,6 +262,11 @@ class StraightLineExecutable(Executable):
 
 
 # --- parts ---------------------------------------------------------------------------------------
+
+
+def _holding(memory: object, step: Callable[[], None]) -> None:
+    """A step, for which memory is kept alive."""
+    step()
 
 
 def _inputs(function: Function) -> Iterable[TensorInfo]:

@@ -103,7 +103,7 @@ class Recorder:
 
     def called(self, function: str) -> None:
         """Count a call."""
-        self.functions[function].count += 1
+        self.functions.setdefault(function, Cost(f"@{function}")).count += 1
 
     def profile(self) -> Profile:
         return Profile(*map(_sorted, (self.instructions, self.kernels, self.functions)))

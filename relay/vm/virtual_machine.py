@@ -23,6 +23,7 @@ from relay.interpreter.values import TupleValue, Value
 from relay.nd import Device, NDArray, as_numpy
 from relay.program.program import ClosureSpec, Function, Return, flatten, unflatten
 from relay.vm.boundary import Definitions, Exporter, Importer, arranged
+from relay.vm.code import Watch
 from relay.vm.executable import Executable
 from relay.vm.machine import DEPTH, Machine
 from relay.vm.objects import VMClosure
@@ -129,10 +130,13 @@ class VirtualMachine:
     def profile(self, *args: Any, func_name: str = "main", **kwargs: Any) -> Profile:
         """Run once, counting and timing every instruction."""
         recorder = Recorder()
-        machine = self._machine.watched(recorder.watch)
         recorder.called(self.exe.program[func_name].name)
-        self._invoke(machine, func_name, args, kwargs)
+        self.watched(recorder.watch, func_name, *args, **kwargs)
         return recorder.profile()
+
+    def watched(self, watch: Watch, func_name: str = "main", *args: Any, **kwargs: Any) -> Value:
+        """Call a function with every step wrapped."""
+        return self._invoke(self._machine.watched(watch), func_name, args, kwargs)
 
     # --- arguments and results
 
