@@ -1,18 +1,24 @@
 """The command line, and how errors end it.
 
 Exit codes: 0 done, 1 an error of the model, the data or the machine, 2 a wrong command line, 130
-interrupted. The first line on stderr says what is wrong; those after it where, and what to try.
+interrupted, 141 nobody reads the output any more. The first line on stderr says what is wrong, the
+others where, and what to try.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from contextlib import suppress
+from signal import SIG_IGN, SIGINT, signal
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from relay.cli import bench, cache, compile, doctor, inspect, opt, profile, run
+from relay.cli.output import say
 from relay.errors import RelayError
+
+WRONG_COMMAND, INTERRUPTED = 2, 130
 
 app = typer.Typer(
     name="relay",
@@ -39,14 +45,40 @@ def relay(
     if version:
         from relay import __version__
 
-        print(f"relay {__version__}")
+        say(f"relay {__version__}")
         raise typer.Exit
+
+
+UsageError: Any = typer.BadParameter.__base__  # click's own, which typer does not export
 
 
 def main() -> None:
     """The entry point of the command `relay`."""
     try:
-        app(prog_name="relay")
+        status = app(prog_name="relay", standalone_mode=False)
+        if status == INTERRUPTED:  # typer's answer to Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(status)
+    except (typer.Abort, KeyboardInterrupt):
+        signal(SIGINT, SIG_IGN)  # it is ending already
+        fail("interrupted", INTERRUPTED)
+    except UsageError as error:
+        text = error.format_message()
+        if "\n" in text or error.ctx is None:  # the help, where there was no argument
+            error.show()
+            sys.exit(WRONG_COMMAND)
+        fail(f"{text}\n     hint:     {error.ctx.command_path} --help", WRONG_COMMAND)
     except RelayError as error:
-        print(f"relay: {error}", file=sys.stderr)
-        sys.exit(1)
+        fail(f"{error}")
+    except MemoryError:
+        fail("there is not enough memory")
+    except OSError as error:  # of a file that is read; those that are written have errors of Relay
+        place = f"`{error.filename}`: " if error.filename else ""
+        fail(f"{place}{error.strerror or error}")
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """End with an error; by default one of the model, the data or the machine."""
+    with suppress(BrokenPipeError):
+        print(f"relay: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)

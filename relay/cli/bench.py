@@ -40,8 +40,9 @@ def bench(
     Candidates take turns of 20 ms, so that all are measured under the same conditions.
     """
     started = time.perf_counter()
-    with working(f"compiling {model.name}"):
-        exe = models.executable(model, options.shapes_of(shape), threads, target, level=level)
+    with working(f"compiling {model.name}") as progress:
+        shapes = options.shapes_of(shape)
+        exe = models.executable(model, shapes, threads, target, progress, level=level)
     compiled = time.perf_counter() - started
     args, named = call_of(exe, given)
     candidates: dict[str, Callable[[], Any]] = {"relay": lambda: exe(*args, **named)}

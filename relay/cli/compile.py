@@ -27,6 +27,8 @@ class Emit(StrEnum):
     relay = "relay"
     onnx = "onnx"
     program = "program"
+    expressions = "expressions"
+    loops = "loops"
     llvm = "llvm"
     asm = "asm"
 
@@ -65,7 +67,8 @@ def compile(
     """Compile a model: an executable (.relayx), a library for C (.o, .a, .so), or a text.
 
     The texts are `relay`, the program after the passes of the level; `program`, the instructions
-    around the kernels; `llvm` and `asm`, the kernels. `onnx` is the program as a model of ONNX.
+    around the kernels; `expressions`, `loops`, `llvm` and `asm`, the kernels on their way to code.
+    `onnx` is the program as a model of ONNX.
     """
     kind = emit or SUFFIXES.get(output.suffix)
     if kind is None:
@@ -79,13 +82,16 @@ def compile(
     if output != STDOUT and not output.absolute().parent.is_dir():
         raise RelayError(f"cannot write `{output}`: there is no folder `{output.parent}`")
     shapes = options.shapes_of(shape)
-    with working(f"compiling {model.name}"):
+    with working(f"compiling {model.name}") as progress:
         if kind in (Emit.relay, Emit.onnx):
             _write_module(model, shapes, kind, level, target, output)
             return
-        exe = models.executable(
-            model, shapes, threads, target, level=level, exact=exact, checked=checked
-        )
+        how: dict[str, Any] = {"level": level, "exact": exact, "checked": checked}
+        if kind in (Emit.expressions, Emit.loops):
+            read = models.read_module(model, shapes)
+            write_text(_kernels(*read, kind, target=target, **how), output)
+            return
+        exe = models.executable(model, shapes, threads, target, progress, **how)
         if kind is Emit.artifact:
             exe.save(output)
         elif kind in LIBRARIES:
@@ -107,6 +113,15 @@ def _write_module(
     proto = to_onnx(module, weights)
     with replacing(output, "the model") as unfinished:
         unfinished.write_bytes(proto.SerializeToString())
+
+
+def _kernels(module: Any, weights: Any, kind: Emit, **how: Any) -> str:
+    """The definitions or the loops of all kernels."""
+    from relay.driver import explained
+
+    made = explained(module, weights, **how)
+    texts = {one.kernel.name: getattr(one, kind.value) for one in made}
+    return "\n\n".join(f"// {name}\n{text}" for name, text in texts.items())
 
 
 def _llvm(exe: Executable) -> str:

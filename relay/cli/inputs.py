@@ -1,4 +1,4 @@
-"""Inputs of a call: files of NumPy, or random numbers."""
+"""Inputs of a call: files of NumPy, images, sound, or numbers made here."""
 
 from __future__ import annotations
 
@@ -7,43 +7,102 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relay.cli import media
+from relay.cli.media import Normal
 from relay.errors import RelayError, did_you_mean
 
 if TYPE_CHECKING:
     from relay.executors.executable import Executable
+    from relay.target.kernel import TensorSpec
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
+WORDS = ("random", "zeros", "ones")
+SIZES = "give the sizes, --shape x=1,3,224,224, or the inputs, --input x=x.npy"
 
 
-def call_of(exe: Executable, given: Sequence[str] | None) -> Call:
-    """The arguments of a call: those of files, `x=x.npy` or `all.npz`, or random ones."""
+def call_of(
+    exe: Executable, given: Sequence[str] | None, seed: int = 0, normal: Normal | None = None
+) -> Call:
+    """The arguments of a call: those of files and words, `x=x.npy`, `x=zeros`, `all.npz`, or
+    random ones."""
     if not given:
         try:
-            return exe.example_call()
+            return exe.example_call(seed)
         except RelayError as error:
-            hint = "give the sizes, --shape x=1,3,224,224, or the inputs, --input x=x.npy"
-            raise RelayError(f"{error}\n     hint:     {hint}") from None
+            raise RelayError(f"{error}\n     hint:     {SIZES}") from None
     positional: list[Any] = []
     named: dict[str, Any] = {}
+    known = [value.name for value in exe.inputs if getattr(value, "name", None)]
     for text in given:
-        name, equals, file = text.rpartition("=")
-        path = Path(file if equals else text)
-        loaded = _load(path)
+        name, equals, source = text.rpartition("=")
+        if not equals:
+            source = text
+        if name and known and name not in known:
+            raise _unknown(name, known)
+        place = known.index(name) if name in known else len(positional)
+        loaded = _load(exe, source, place, seed, normal or Normal())
         if isinstance(loaded, dict):
             named.update(loaded)
-        elif equals:
+        elif name:
             named[name] = loaded
         else:
             positional.append(loaded)
-    known = [value.name for value in exe.inputs if getattr(value, "name", None)]
     for name in named:
         if known and name not in known:
-            hint = did_you_mean(name, known) or f"there is {', '.join(known)}"
-            raise RelayError(f"there is no input `{name}`; {hint}")
+            raise _unknown(name, known)
     return tuple(positional), named
 
 
-def _load(path: Path) -> Any:
+def _unknown(name: str, known: Sequence[str]) -> RelayError:
+    hint = did_you_mean(name, known) or f"there is {', '.join(known)}"
+    return RelayError(f"there is no input `{name}`; {hint}")
+
+
+def _load(exe: Executable, source: str, place: int, seed: int, normal: Normal) -> Any:
+    """The tensor of one input, or the arrays of an .npz file by name."""
+    path = Path(source)
+    if source in WORDS and not path.exists():
+        return _made(source, _spec(exe, place, source), seed + place)
+    if media.is_media(path):
+        return media.load(path, _spec(exe, place, source), normal)
+    return _arrays(path)
+
+
+def _spec(exe: Executable, place: int, source: str) -> TensorSpec:
+    """The type of the input at a place, which is one tensor."""
+    from relay.program.program import MAIN
+    from relay.target.kernel import TensorSpec
+
+    main = exe.program[MAIN]
+    values = [param.value for param in main.arguments]
+    if place >= len(values):
+        raise RelayError(f"`{source}` is input number {place + 1}; the model takes {len(values)}")
+    value = values[place]
+    spec = main.registers[value] if isinstance(value, int) else None
+    if not isinstance(spec, TensorSpec):
+        dtype = getattr(spec, "dtype", None)
+        if dtype is None:
+            raise RelayError(f"`{source}` is for an input that is one tensor")
+        return TensorSpec((), dtype)
+    return spec
+
+
+def _made(word: str, wanted: TensorSpec, seed: int) -> Any:
+    """A tensor of random numbers, zeros or ones."""
+    import numpy as np
+
+    from relay import dtypes
+
+    shape = tuple(size for size in wanted.shape if isinstance(size, int))
+    if shape != wanted.shape:
+        raise RelayError(f"the input has open sizes, and `{word}` does not say them: {SIZES}")
+    kind = dtypes.to_numpy(wanted.dtype)
+    if word == "random" and dtypes.is_float(wanted.dtype):
+        return np.random.default_rng(seed).standard_normal(shape, np.float32).astype(kind)
+    return (np.ones if word == "ones" else np.zeros)(shape, kind)
+
+
+def _arrays(path: Path) -> Any:
     """The array in a .npy file, or the arrays of an .npz file by name; nothing is unpickled."""
     import numpy as np
 

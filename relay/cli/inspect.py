@@ -1,22 +1,36 @@
-"""`relay inspect`: what is in a model, without compiling it."""
+"""`relay inspect`: what is in a model, or in an executable."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
 
 from relay.cli import models, options
 from relay.cli.output import show, working
 
 
-def inspect(model: options.Model, shape: options.Shapes = None, json: options.Json = False) -> None:
-    """Inputs, results, operators, parameters and operations of a model; of an executable, its
-    kernels and its memory. A model that Relay cannot import ends with all that is unsupported.
+def inspect(
+    model: options.Model,
+    shape: options.Shapes = None,
+    compiled: Annotated[
+        bool, typer.Option("--compiled", help="Compile the model, and describe the executable too.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Inputs, results, operators, parameters and operations of a model, or what is unsupported.
+
+    Of an executable, and with --compiled: its kernels, their operations and traffic, its memory.
     """
-    with working(f"reading {model.name}"):
-        if model.suffix == models.EXECUTABLE:
-            report = _of_executable(models.executable(model, options.shapes_of(shape), None, None))
-        else:
-            report = _of_module(*models.read_module(model, options.shapes_of(shape)))
+    shapes = options.shapes_of(shape)
+    report: dict[str, Any] = {}
+    with working(f"reading {model.name}") as progress:
+        if model.suffix != models.EXECUTABLE:
+            report = _of_module(*models.read_module(model, shapes))
+        if compiled or model.suffix == models.EXECUTABLE:
+            exe = models.executable(model, shapes, None, None, progress)
+            report |= _of_executable(exe)
     show(_text(report), json, report)
 
 
@@ -63,8 +77,16 @@ def _of_executable(exe: Any) -> dict[str, Any]:
         "target": str(exe.code.target),
         "threads": exe.threads,
         "memory": asdict(exe.memory),
+        "flops": _sum(kernel.flops for kernel in exe.kernels for _ in range(kernel.calls)),
+        "traffic": _sum(kernel.bytes for kernel in exe.kernels for _ in range(kernel.calls)),
         "kernels": {kernel.name: kernel.calls for kernel in exe.kernels},
     }
+
+
+def _sum(numbers: Iterable[int | None]) -> int | str:
+    found = [*numbers]
+    known = [number for number in found if number is not None]
+    return sum(known) if len(known) == len(found) else "known at run time only"
 
 
 def _number(count: Any) -> int | str:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relay.errors import RelayError
+from relay.progress import Progress, silent
 
 if TYPE_CHECKING:
     from relay.executors.executable import Executable
     from relay.ir.module import IRModule
 
 PROGRAM, EXECUTABLE = ".relay", ".relayx"
+STDIN = Path("-")
 Shapes = Mapping[str, "tuple[int, ...] | int"]
 
 
 def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]]:
     """The module of a model file, and its weights; `shapes` are those of inputs, by name."""
+    if path == STDIN:
+        return _parse_text(sys.stdin.buffer.read(), "<stdin>"), {}
     _require_file(path)
     if path.suffix == EXECUTABLE:
         raise RelayError(
@@ -28,7 +33,7 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
             raise RelayError(
                 f"the shapes of `{path}` are in its types, and no --shape changes them"
             )
-        return _parse(path), {}
+        return _parse_text(path.read_bytes(), str(path)), {}
     from relay.frontend import from_onnx, from_tflite
     from relay.frontend.model import Example, as_module, is_pytorch, is_tflite
 
@@ -42,15 +47,22 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
 
 
 def executable(
-    path: Path, shapes: Shapes, threads: int | None, target: str | None, **options: Any
+    path: Path,
+    shapes: Shapes,
+    threads: int | None,
+    target: str | None,
+    progress: Progress = silent,
+    **options: Any,
 ) -> Executable:
     """A model file compiled, or an executable loaded."""
     import relay
 
     _require_file(path)
     if path.suffix != EXECUTABLE:
+        progress("import", 0, 0)
         module, weights = read_module(path, shapes)
-        made: Executable = relay.compile(module, weights, threads=threads, target=target, **options)
+        options |= {"threads": threads, "target": target, "progress": progress}
+        made: Executable = relay.compile(module, weights, **options)
         return made
     if shapes or target:
         raise RelayError(f"`{path}` is compiled already: it takes neither --shape nor --target")
@@ -68,14 +80,14 @@ def optimized(module: IRModule, level: int, target: str | None) -> IRModule:
     return chosen(level, target)(module)
 
 
-def _parse(path: Path) -> IRModule:
+def _parse_text(data: bytes, name: str) -> IRModule:
     import relay
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        raise RelayError(f"`{path}` is not a program: its bytes are not UTF-8") from None
-    module: IRModule = relay.parse(text, source_name=str(path))
+        raise RelayError(f"`{name}` is not a program: its bytes are not UTF-8") from None
+    module: IRModule = relay.parse(text, source_name=name)
     return module
 
 

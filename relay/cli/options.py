@@ -44,11 +44,19 @@ Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        metavar="[NAME=]FILE",
-        help="A .npy file for an input, or an .npz file for several. May be repeated; without any, "
-        "inputs are random.",
+        metavar="[NAME=]SOURCE",
+        help="A .npy file, an image or a .wav file for an input, an .npz file for several, or "
+        "`random`, `zeros` or `ones`. May be repeated; without any, inputs are random.",
         show_default=False,
     ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Which random inputs.")]
+Mean = Annotated[
+    str | None,
+    typer.Option(metavar="N,N,…", help="Taken off each channel of images (0 to 1)."),
+]
+Std = Annotated[
+    str | None, typer.Option(metavar="N,N,…", help="What each channel of images is divided by.")
 ]
 
 

@@ -10,6 +10,7 @@ import typer
 
 from relay.cli import models, options
 from relay.cli.inputs import call_of
+from relay.cli.media import Normal, numbers
 from relay.cli.output import show, working
 from relay.errors import RelayError
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 def run(
     model: options.Model,
     given: options.Inputs = None,
+    seed: options.Seed = 0,
+    mean: options.Mean = None,
+    std: options.Std = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -35,9 +39,11 @@ def run(
     """Run a model on inputs from files, or on random ones, and print or save the results."""
     if output is not None and output.suffix not in (".npy", ".npz"):
         raise typer.BadParameter("results are saved as .npy or .npz", param_hint="--output")
-    with working(f"compiling {model.name}"):
-        exe = models.executable(model, options.shapes_of(shape), threads, target, level=level)
-    args, named = call_of(exe, given)
+    with working(f"compiling {model.name}") as progress:
+        shapes = options.shapes_of(shape)
+        exe = models.executable(model, shapes, threads, target, progress, level=level)
+    normal = Normal(numbers(mean, "--mean"), numbers(std, "--std"))
+    args, named = call_of(exe, given, seed, normal)
     results = _by_name(exe, exe(*args, **named))
     if output is not None:
         _save(results, output)

@@ -8,11 +8,17 @@ import time
 
 import pytest
 
+from relay.testing import resnet
+
 
 def start(*args, **options):
     command = [sys.executable, "-m", "relay", *map(str, args)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, text=True, **pipes | options)
+
+
+def heeds_interrupts():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def finish(*args):
@@ -38,8 +44,10 @@ def test_errors_are_one_line_first_and_the_exit_code_says_which_kind(model, tmp_
     code, out, err = finish("run", tmp_path / "nothing.onnx")
     assert (code, out) == (1, "")
     assert err.splitlines()[0] == f"relay: there is no file `{tmp_path / 'nothing.onnx'}`"
-    assert finish("run")[0] == 2
-    assert finish("compile", model / "mlp.onnx", "-o", "x.unknown")[0] == 2
+    for wrong in (["run"], ["compile", model / "mlp.onnx", "-o", "x.unknown"]):
+        code, out, err = finish(*wrong)
+        assert (code, out) == (2, "")
+        assert err.startswith("relay: ") and len(err.splitlines()) == 2
 
 
 def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_left(model, tmp_path):
@@ -52,9 +60,6 @@ def test_a_file_that_cannot_be_written_is_refused_and_nothing_is_left(model, tmp
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_ends_it_with_130_and_leaves_no_file(model, tmp_path):
-    def heeds_interrupts():
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
     process = start("bench", model / "mlp.onnx", "--seconds", 600, preexec_fn=heeds_interrupts)
     for _ in range(100):
         time.sleep(0.1)
@@ -66,6 +71,38 @@ def test_ctrl_c_ends_it_with_130_and_leaves_no_file(model, tmp_path):
     assert process.returncode in (130, -signal.SIGINT), (out, err)
 
 
+ENDLESS = """#[version = "0.0.5"]
+def @count(%i: int32) -> int32 {
+  if (less(%i, 0)) { %i } else { @count(bitwise_and(add(%i, 1), 65535)) }
+}
+def @main(%x: int32) -> int32 { @count(%x) }
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("command", ["compile", "run"])
+def test_ctrl_c_while_it_compiles_and_runs(command, tmp_path):
+    """The message is one line, and no file is left."""
+    if command == "compile":
+        module, _ = resnet.get_workload(num_layers=18)
+        program = module.astext()
+        args = ["compile", "model.relay", "-o", "out.relayx"]
+    else:
+        program, args = ENDLESS, ["run", "model.relay", "-o", "out.npy"]
+    (tmp_path / "model.relay").write_text(program)
+    environment = os.environ | {"RELAY_CACHE_DIR": "off"}
+    process = start(*args, cwd=tmp_path, env=environment, preexec_fn=heeds_interrupts)
+    time.sleep(2.5)
+    for _ in range(100):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        if process.poll() is not None:
+            break
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "relay: interrupted\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.relay"]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_closed_pipe_is_no_traceback(model):
     process = start("opt", model / "mlp.relay", "--passes", "infer-type")
@@ -73,4 +110,18 @@ def test_a_closed_pipe_is_no_traceback(model):
     err = process.stderr.read()
     process.wait(timeout=60)
     process.stderr.close()
-    assert "Traceback" not in err
+    assert (process.returncode, err) == (141, "")
+
+
+def test_the_shell_completes_commands_options_and_passes():
+    for typed, found in (
+        ("relay do", "doctor"),
+        ("relay opt --print-a", "--print-after"),
+        ("relay opt --passes fold-c", "fold-constant"),
+        ("relay opt --passes fold-constant,fuse-o", "fold-constant,fuse-ops"),
+    ):
+        asked = {"_RELAY_COMPLETE": "complete_bash", "COMP_WORDS": typed}
+        asked["COMP_CWORD"] = str(len(typed.split()) - 1)
+        command = [sys.executable, "-m", "relay"]
+        answer = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
+        assert found in answer.stdout.splitlines(), (typed, answer)

@@ -30,6 +30,9 @@ def test_an_executable_is_compiled_run_and_saved(model, command, tmp_path):
 
 
 def test_the_name_of_the_file_says_what_is_written(model, command, tmp_path):
+    for kind, found in (("loops", "for "), ("expressions", "sum((")):
+        command("compile", model / "mlp.onnx", "-o", tmp_path / "text", "--emit", kind)
+        assert found in (tmp_path / "text").read_text()
     for name in ("m.o", "m.a", "m.ll", "m.s", "m.relay", "m.onnx"):
         command("compile", model / "mlp.onnx", "-o", tmp_path / name)
         assert (tmp_path / name).stat().st_size
@@ -68,6 +71,7 @@ def test_passes_run_over_programs(model, command):
     options = "dead-code-elimination(inline_once=True)"
     assert "nn.dense" in command("opt", program, "--passes", options)
     assert "fold-constant" in command("opt", "--list").split()
+    assert "fold-constant" in json.loads(command("opt", "--list", "--json"))
 
 
 @pytest.mark.parametrize(
@@ -108,10 +112,13 @@ def test_models_are_inspected(model, command, tmp_path):
     report = json.loads(command("inspect", tmp_path / "mlp.relayx", "--json"))
     assert report["memory"]["constants"] >= 4 * weights
     assert "nn.dense" in command("inspect", model / "mlp.relay")
+    report = json.loads(command("inspect", model / "mlp.onnx", "--compiled", "--json"))
+    assert report["operators"]["nn.dense"] == 3 and report["memory"]["arena"] > 0
+    assert report["flops"] >= 2 * report["multiply_accumulates"]
     assert "is an executable" in command("opt", tmp_path / "mlp.relayx", "--level", 1, code=1)
 
 
-def test_calls_are_measured_and_profiled(model, command):
+def test_calls_are_measured_and_profiled(model, command, tmp_path):
     options = ("--seconds", 0.05, "--json")
     report = json.loads(command("bench", model / "mlp.onnx", "--peers", *options))
     assert set(report["times"]) == {"relay", "onnxruntime"}
@@ -120,6 +127,11 @@ def test_calls_are_measured_and_profiled(model, command):
     assert "to fastest" in command("bench", model / "mlp.relay", "--seconds", 0.05)
     report = json.loads(command("profile", model / "mlp.onnx", "--repeat", 2, "--json"))
     assert sum(step["seconds"] for step in report["steps"]) <= report["seconds"] * 1.01
+    trace = tmp_path / "trace.json"
+    command("profile", model / "mlp.onnx", "--repeat", 1, "--trace", trace)
+    (whole, *kernels) = json.loads(trace.read_text())
+    assert whole["name"] == "main" and len(kernels) == len(report["steps"])
+    assert sum(one["dur"] for one in kernels) <= whole["dur"]
     assert "neither" in command("bench", model / "mlp.relay", "--peers", code=1)
 
 
@@ -136,6 +148,8 @@ def test_inputs_that_do_not_fit_are_refused(model, command, tmp_path):
 def test_the_machine_and_the_cache_are_described(command, monkeypatch, tmp_path, model):
     monkeypatch.setenv("RELAY_CACHE_DIR", str(tmp_path / "cache"))
     report = json.loads(command("doctor", "--json"))
+    assert all(report["roof"].values()) and "sse2" in report["machine"]["extensions"]
+    assert "roof" not in json.loads(command("doctor", "--json", "--no-roof"))
     assert report["versions"]["relay"] == relay.__version__
     assert report["machine"]["target"].startswith("llvm")
     command("compile", model / "mlp.onnx", "-o", tmp_path / "mlp.relayx")

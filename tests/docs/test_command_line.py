@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from typer.testing import CliRunner
 
 import relay
@@ -23,6 +24,7 @@ def test_every_command_on_the_page_runs(tmp_path, monkeypatch):
     x = np.ones((1, 1, 4, 4), np.float32)
     np.save("x.npy", x)
     np.savez("inputs.npz", data=x)
+    Image.fromarray(np.zeros((8, 8), np.uint8)).save("digit.png")
 
     blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
