@@ -147,6 +147,7 @@ _MODULES: dict[str, str] = {
             "check",
             "data_dep_optimization",
             "dataflow_pattern",
+            "debug_executor",
             "debugging",
             "driver",
             "dtypes",
@@ -172,6 +173,7 @@ _MODULES: dict[str, str] = {
             "tir",
             "transform",
             "tree",
+            "viz",
             "vm",
         )
     },

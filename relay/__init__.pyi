@@ -8,6 +8,7 @@ from relay import cache as cache
 from relay import check as check
 from relay import data_dep_optimization as data_dep_optimization
 from relay import dataflow_pattern as dataflow_pattern
+from relay import debug_executor as debug_executor
 from relay import debugging as debugging
 from relay import driver as driver
 from relay import dtypes as dtypes
@@ -35,6 +36,7 @@ from relay import testing as testing
 from relay import tir as tir
 from relay import transform as transform
 from relay import tree as tree
+from relay import viz as viz
 from relay import vm as vm
 from relay.build_module import build as build
 from relay.builder import ScopeBuilder as ScopeBuilder

@@ -96,14 +96,18 @@ def create(
 ) -> GraphModule:
     """The module of a library; the graph must be the one it was built with."""
     library = libmod if isinstance(libmod, GraphLibrary) else GraphLibrary(libmod)
-    module = GraphModule(library["default"](device))
+    require_same_graph(graph_json_str, library)
+    return GraphModule(library["default"](device))
+
+
+def require_same_graph(graph_json_str: str, library: GraphLibrary) -> None:
+    """Refuse a graph that is not that of the library."""
     try:
         same = json.loads(graph_json_str) == json.loads(library.get_graph_json())
     except (TypeError, ValueError) as error:
         raise RelayError(f"a graph is the text of lib.get_graph_json(): {error}") from None
     if not same:
         raise RelayError("the graph and the library were not built together")
-    return module
 
 
 class GraphModule:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,6 +84,7 @@ def _by_name(exe: Executable, result: Any) -> dict[str, Any]:
 def _save(results: dict[str, Any], path: Path) -> None:
     import numpy as np
 
+    from relay.executors.arrays import write_npz
     from relay.files import replacing
 
     if path.suffix == ".npy" and len(results) != 1:
@@ -93,7 +93,4 @@ def _save(results: dict[str, Any], path: Path) -> None:
         if path.suffix == ".npy":
             np.save(file, next(iter(results.values())), allow_pickle=False)
             return
-        with zipfile.ZipFile(file, "w") as archive:  # an output may have any name, `file` too
-            for name, array in results.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+        write_npz(file, results)

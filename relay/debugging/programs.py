@@ -7,6 +7,7 @@ from typing import Any
 
 from relay import tree
 from relay.interpreter.evaluate import call, evaluate
+from relay.interpreter.frames import Watch
 from relay.interpreter.values import TupleValue, Value
 from relay.ir import expr as ir
 from relay.ir.module import IRModule
@@ -15,9 +16,16 @@ from relay.transform.memory.lift_weights import PREPARE
 Weights = Mapping[str, Any]
 
 
-def result(module: IRModule, weights: Weights, inputs: Sequence[Any]) -> Value:
-    """The result of `main`."""
-    return call(evaluate(ir.GlobalVar("main"), module), arguments(module, weights, inputs))
+def result(
+    module: IRModule, weights: Weights, inputs: Sequence[Any], watch: Watch | None = None
+) -> Value:
+    """The result of `main`; `watch` is told of every operator."""
+    given = arguments(module, weights, inputs)
+    if watch is None:
+        return call(evaluate(ir.GlobalVar("main"), module), given)
+    variables = tuple(ir.Var(f"x{number}") for number in range(len(given)))
+    bindings = dict(zip(variables, given, strict=True))
+    return evaluate(ir.Call(ir.GlobalVar("main"), variables), module, bindings, watch=watch)
 
 
 def arguments(module: IRModule, weights: Weights, inputs: Sequence[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ Out: NumPy arrays in memory of a pool, converted to the kind that the caller use
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import addressof, c_char
 from math import prod
@@ -143,3 +144,11 @@ def _to_torch(array: np.ndarray) -> Any:
     if name in dtypes.EXTENSIONS:
         return array  # torch has no such tensors
     return torch.from_numpy(array)
+
+
+def write_npz(file: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    """An .npz file of arrays, which may have any names, `file` too."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)

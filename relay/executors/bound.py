@@ -14,6 +14,7 @@ from struct import Struct
 
 import numpy as np
 
+from relay.immutable import frozen
 from relay.program.plan import Arena, InConstant, Input, Location, Output, plan
 from relay.program.program import Function, InvokeKernel, Program, flatten
 from relay.target.kernel import Kernel, TensorSpec
@@ -46,6 +47,15 @@ class CallFrame:
         self.calls = function.sequence.frame(self.slots)
         self.run = self.calls.run
         self.constants: Constants | None = None
+
+
+@frozen
+class SingleCall:
+    """One kernel call of a run, to be made alone."""
+
+    call: KernelCall
+    run: Callable[[], None]
+    outputs: tuple[int, ...]  # addresses
 
 
 class BoundFunction:
@@ -125,20 +135,20 @@ class BoundFunction:
             raise frame.calls.failure(status)
         self._free.append(frame)
 
-    def one_by_one(
-        self, constants: Constants, addresses: Sequence[int]
-    ) -> list[Callable[[], None]]:
+    def one_by_one(self, constants: Constants, addresses: Sequence[int]) -> list[SingleCall]:
         """The kernel calls of a run as separate steps, for profiling."""
         frame = self.frame(constants)
         self._write(frame.slots, 0, *addresses)
 
-        def step(call: KernelCall) -> Callable[[], None]:
+        def step(call: KernelCall) -> SingleCall:
             alone = self._sequence([call]).frame(frame.slots)
 
             def run(held: CallFrame = frame) -> None:  # the arena of the slots
                 if status := alone.run():
                     raise alone.failure(status)
 
-            return run
+            inputs = len(call.kernel.inputs)
+            outputs = call.slots[inputs : inputs + len(call.kernel.outputs)]
+            return SingleCall(call, run, tuple(frame.slots[slot] for slot in outputs))
 
         return [step(call) for call in self.calls]

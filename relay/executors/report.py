@@ -25,6 +25,12 @@ class Memory:
     inputs: int
     outputs: int
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.lines(self)
+
     def __str__(self) -> str:
         rows = [
             ("arena", self.arena, f"of it workspace up to {size_text(self.workspace)}"),
@@ -79,6 +85,12 @@ class Kernels(tuple[KernelInfo, ...]):
             count[kernel.name] += 1
         return cls(KernelInfo.of(kernel, count[name]) for name, kernel in calls.items())
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.lines(self)
+
     def __str__(self) -> str:
         rows = [
             (
@@ -126,6 +138,12 @@ class Profile(tuple[StepTime, ...]):
     @property
     def seconds(self) -> float:
         return sum(step.seconds for step in self) + self.outside
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.profile(self)
 
     def __str__(self) -> str:
         whole = self.seconds or 1.0

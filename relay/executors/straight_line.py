@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -20,13 +21,32 @@ from relay.executors.memory import typed as typed_memory
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
 from relay.executors.state import Values, state_of
 from relay.executors.weights import Weights
+from relay.immutable import frozen
 from relay.program import program as programs
 from relay.program.program import MAIN, Function, Program, flatten, unflatten
-from relay.target.kernel import TensorSpec
+from relay.target.kernel import Kernel, TensorSpec
 from relay.tree import Steps, gather, run
 
 if TYPE_CHECKING:
     from relay.interpreter.values import Value
+
+
+@frozen
+class TracedStep:
+    """A kernel call of a run, and what it writes, until a later one writes there."""
+
+    kernel: Kernel
+    where: str
+    outputs: tuple[np.ndarray, ...]
+    run: Callable[[], None]
+
+
+@frozen
+class Traced:
+    """A run, kernel by kernel; the results are there after the last one."""
+
+    steps: list[TracedStep]
+    results: list[np.ndarray]
 
 
 class StraightLineExecutable(Executable):
@@ -242,8 +262,16 @@ class StraightLineExecutable(Executable):
     def steps(self, *args: Any, **named: Any) -> list[Callable[[], None]]:
         """The kernel calls of a call as functions, to be called in this order; the state stays as
         it is."""
+        return [step.run for step in self.traced(*args, **named).steps]
+
+    def traced(self, *args: Any, **named: Any) -> Traced:
+        """The same, with what the kernels write."""
         leaves = self._arrange(args, named) if args or named else self._examples()
-        tensors, addresses = self._placed(leaves)
+        return self.traced_flat(leaves)
+
+    def traced_flat(self, inputs: Sequence[Any]) -> Traced:
+        """The same for flat inputs."""
+        tensors, addresses = self._placed(inputs)
         kept: list[Any] = [*tensors]
         if self.threaded is not None:
             before = self.threaded.values
@@ -252,8 +280,16 @@ class StraightLineExecutable(Executable):
                 before = after = self._copied(before)
             kept += [before, after]
             addresses = self._with_state(addresses, before, after)
-        made = self._main.one_by_one(self._weights.constants, addresses)
-        return [partial(_holding, kept, step) for step in made]
+        steps = [
+            TracedStep(
+                one.call.kernel,
+                one.call.where,
+                tuple(map(_seen, one.outputs, one.call.kernel.outputs)),
+                partial(_holding, kept, one.run),
+            )
+            for one in self._main.one_by_one(self._weights.constants, addresses)
+        ]
+        return Traced(steps, tensors[len(self.inputs) :])
 
     @property
     def bound(self) -> BoundFunction:
@@ -262,6 +298,12 @@ class StraightLineExecutable(Executable):
 
 
 # --- parts ---------------------------------------------------------------------------------------
+
+
+def _seen(place: int, spec: TensorSpec) -> np.ndarray:
+    """The tensor at an address."""
+    block = np.ctypeslib.as_array((ctypes.c_uint8 * programs.nbytes(spec)).from_address(place))
+    return typed_memory(block, tuple(map(int, spec.shape)), spec.dtype)
 
 
 def _holding(memory: object, step: Callable[[], None]) -> None:

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from relay import tree
 from relay.errors import EvaluationError
-from relay.interpreter.frames import Closure, Frame, RunningModule, Stack
+from relay.interpreter.frames import Closure, Frame, RunningModule, Stack, Watch
 from relay.interpreter.operators import act, operate, require_room
 from relay.interpreter.promises import bind_extents, check
 from relay.interpreter.values import (
@@ -55,13 +55,15 @@ def evaluate(
     bindings: Mapping[ir.Var, Any] | None = None,
     *,
     depth: int | None = DEPTH,
+    watch: Watch | None = None,
 ) -> Value:
     """The value of `expr`, with the functions of `module` and values for its free variables.
 
     `depth` is the maximal depth of the stack of expressions; None: as much as memory allows.
+    `watch` is told of every operator on tensors.
     """
     expr = ir.as_expr(expr)
-    stack = Stack(depth)
+    stack = Stack(depth, watch)
     frame = RunningModule(IRModule() if module is None else module).outermost(expr, stack)
     for variable, given in (bindings or {}).items():
         frame.values[variable] = to_value(given)
@@ -232,6 +234,8 @@ def _apply(callee: Value, args: list[Value], e: ir.Call, frame: Frame) -> Value 
             result = operate(callee, args, e.attrs, e.span, _is_proven(e))
             if e.ty is not None:
                 check(result, e.ty, frame.extents, f"the result of `{callee.name}`", e.span)
+            if frame.stack.watch is not None:
+                frame.stack.watch(e, args, result)
             return result
         case ir.Constructor():
             _expect_arguments(f"`{callee.name_hint}`", len(callee.inputs), args, e)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from relay.errors import EvaluationError, did_you_mean
 from relay.interpreter.promises import Extents
 from relay.interpreter.values import ObjectValue, Value
-from relay.ir.expr import Expr, Function, GlobalVar, Var
+from relay.ir.expr import Call, Expr, Function, GlobalVar, Var
 from relay.ir.module import IRModule
 from relay.ir.scopes import Scope, Scopes
 
+# Called with every call of an operator, its arguments and its result.
+Watch = Callable[[Call, Sequence[Value], Value], None]
+
 
 class Stack:
-    """The stack of one evaluation, and its limit."""
+    """The stack of one evaluation, its limit, and who is told of operators."""
 
-    __slots__ = ("limit", "waiting")
+    __slots__ = ("limit", "waiting", "watch")
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, watch: Watch | None = None) -> None:
         self.waiting: list[Any] = []
+        self.watch = watch
         self.limit = sys.maxsize if limit is None else limit
 
 

@@ -92,6 +92,12 @@ class Expr(Syntax):
             )
         return self.ty
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.program(self)
+
     def __call__(self, *args: Expr) -> Expr:
         return Call(self, args)
 

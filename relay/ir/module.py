@@ -240,6 +240,12 @@ class IRModule:
 
         return astext(self, show_meta_data, annotate)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.program(self)
+
     def __repr__(self) -> str:
         return self.astext(show_meta_data=False)
 

@@ -58,6 +58,12 @@ class Type(Node):
     occurs: int = field(default=Occurs.NOTHING, init=False)
     _hash: int = field(default=0, init=False)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.plain(self)
+
     def __reduce__(self) -> AnyValue:
         """Python pickles it as JSON: programs nest deeper than its stack."""
         from relay.serialize import load_json, save_json

@@ -65,6 +65,7 @@ LAYERS = (
     "build_module",
     "onnx_backend",
     "roof",
+    "debug_executor",
     "debugging",
     "viz",
     "compat",
@@ -79,6 +80,10 @@ BESIDE = {
 }
 # What may be imported inside a function from further up, and why. A module-level import never may.
 LATE = {
+    **dict.fromkeys(
+        [("ir", "viz"), ("te", "viz"), ("executors", "viz")],
+        "notebooks ask an object how it is shown",
+    ),
     ("analysis", "transform"): "the kernels of a program are what fusion makes of it",
     ("executors", "driver"): "an executor of compiled programs has them compiled",
     ("frontend", "driver"): "torch.compile calls a backend, which compiles",

@@ -99,6 +99,12 @@ class Schedule:
         names = {stage.name: i for i, stage in enumerate(self.stages)}
         object.__setattr__(self, "names", names)
 
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from relay.viz import notebook
+
+        return notebook.schedule(self)
+
     def __getitem__(self, name: str) -> Stage:
         if name not in self.names:
             hint = did_you_mean(name, self.names)
