@@ -11,6 +11,8 @@ windows read contiguous memory. A block has 16 elements of 32 bits with AVX-512,
 
     channels     Output channels must be a multiple of the block. If input channels are not, such as
                  the three of an image, only the result is blocked: inputs are broadcast one by one.
+                 Between blocked neighbors, as in inverted residuals, a few channels are blocks of
+                 other sizes, 24 for 24: that wastes part of a vector, but moves no image.
     weights      stay as they are, because they are packed once; those of depthwise convolutions
                  are not packed, so they are blocked.
     groups       of whole blocks of inputs and outputs, or of one channel. Smaller ones would have
@@ -68,17 +70,32 @@ def preferred(call: Call, target: LLVMTarget) -> Call | None:
     if not (isinstance(inputs, int) and isinstance(outputs, int) and isinstance(each, int)):
         return None
     groups: int = call.attrs.groups  # type: ignore[union-attr]
-    if outputs % block:
+    given = _block(outputs, inputs, block) if groups == 1 else block
+    if given is None or outputs % given:
         return None
     many = CONV2D_NCHWC if spatial == "HW" else call.op
-    plain, blocks, kernel = (f"NC{spatial}", f"NC{spatial}{block}c", f"OI{spatial}")
+    plain, blocks, kernel = (f"NC{spatial}", f"NC{spatial}{given}c", f"OI{spatial}")
     if groups == 1:
-        return _over(call, many, plain if inputs % block else blocks, kernel, blocks)
+        taken = _block(inputs, outputs, block)
+        return _over(call, many, f"{plain}{taken}c" if taken else plain, kernel, blocks)
     if groups == inputs == outputs and spatial == "HW":
         return _over(call, DEPTHWISE_CONV2D_NCHWC, blocks, f"{kernel}1i{block}o", blocks)
     if each % block == 0 and outputs // groups % block == 0:
         return _over(call, many, blocks, kernel, blocks)
     return None
+
+
+def _block(channels: int, others: int, vector: int) -> int | None:
+    """The size of a block on one side of a convolution, given the channels on the other side.
+
+    Opposite whole vectors it is the divisor that wastes least of its vectors: 24 of 24, 15 of 30.
+    """
+    if channels % vector == 0:
+        return vector
+    if others % vector:
+        return None
+    sizes = [size for size in range(vector // 2 + 1, 4 * vector) if channels % size == 0]
+    return min(sizes, key=lambda size: (-size % vector / size, -size), default=None)
 
 
 def _backward(call: Call, op: OpDef, target: LLVMTarget) -> Call | None:

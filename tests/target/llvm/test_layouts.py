@@ -49,9 +49,19 @@ def test_input_channels_that_make_no_blocks_stay():
 
 
 def test_output_channels_that_make_no_blocks_leave_the_call():
-    assert layouts(convolution(64, 10)) is None
-    assert layouts(convolution(64, 24)) is None
+    assert layouts(convolution(64, 6)) is None
+    assert layouts(convolution(64, 97)) is None
+    assert layouts(convolution(24, 40)) is None
+    assert layouts(convolution(24, 24, groups=24)) is None
     assert layouts(convolution(64, 24), "avx2") == ("NCHW8c", "OIHW", "NCHW8c")
+
+
+def test_opposite_whole_vectors_other_channels_are_blocks_of_a_divisor():
+    assert layouts(convolution(144, 24)) == ("NCHW16c", "OIHW", "NCHW24c")
+    assert layouts(convolution(24, 144)) == ("NCHW24c", "OIHW", "NCHW16c")
+    assert layouts(convolution(64, 30)) == ("NCHW16c", "OIHW", "NCHW30c")
+    assert layouts(convolution(64, 10)) == ("NCHW16c", "OIHW", "NCHW10c")
+    assert layouts(convolution(64, 20), "avx2") == ("NCHW8c", "OIHW", "NCHW20c")
 
 
 @pytest.mark.parametrize(("spatial", "rank"), [("W", 1), ("DHW", 3)])
