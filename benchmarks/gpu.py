@@ -120,7 +120,7 @@ def measure(name: str, batch: int, kind: str, options: argparse.Namespace) -> di
     in_torch = to_torch(module, params)
     error = None
     if batch == 1:
-        true = in_float64(in_torch, x)
+        true = in_float64(in_torch, [torch.from_numpy(x)])
         error = float(np.abs(exe(x) - true).max() / np.abs(true).max())
     dtype = torch.float16 if kind == "float16" else torch.float32
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = kind == "tf32"

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from bars import write_bars
 from measure import Run, arguments, record, relative_error, started, take_turns
 from peers import in_float64, to_torch
@@ -114,7 +115,7 @@ def ablation(run: Run, name: str) -> list[float]:
     """Measure with more and more passes; return the speedups."""
     module, params = network(name, small=run.quick)
     x = example_input(module)
-    expected = in_float64(to_torch(module, params), x)
+    expected = in_float64(to_torch(module, params), [torch.from_numpy(x)])
     programs: dict[str, Any] = {}
     names: frozenset[str] = frozenset()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
 """Convert networks to other frameworks.
 
     module = to_torch(relay_module, params)       an equivalent torch.fx.GraphModule
-    peers = runners(module, x, threads)           name -> a function to time, if installed
+    peers = runners(module, inputs, threads)      name -> a function to time, if installed
 
 Every call of a Relay operator becomes the idiomatic PyTorch call. So eager PyTorch, torch.compile,
 ONNX Runtime and OpenVINO all get the model as their users write it.
@@ -9,8 +9,9 @@ ONNX Runtime and OpenVINO all get the model as their users write it.
 
 from __future__ import annotations
 
+import copy
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,56 +131,63 @@ SETTINGS = {
 
 
 def runners(
-    module: fx.GraphModule, x: np.ndarray, threads: int, *, compiled: bool = False
+    module: torch.nn.Module,
+    inputs: Sequence[torch.Tensor],
+    threads: int,
+    *,
+    compiled: bool = False,
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """The installed peers, ready to run on `x`; torch.compile only when asked for, because it is
-    slow and needs a C++ compiler."""
+    """The installed peers, ready to run on `inputs`, with their first results; torch.compile only
+    when asked for, because it is slow and needs a C++ compiler."""
     torch.set_num_threads(threads)
-    given = torch.from_numpy(x)
-    last = _channels_last(module)
-    given_last = given.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else given
-    found: dict[str, Callable[[], np.ndarray]] = {
-        "torch": torch.inference_mode()(lambda: module(given).numpy()),
-        "channels_last": torch.inference_mode()(lambda: last(given_last).numpy()),
-    }
+    last = copy.deepcopy(module).to(memory_format=torch.channels_last)
+    given_last = [
+        x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x for x in inputs
+    ]
+    found: dict[str, Callable[[], np.ndarray]] = {"torch": _eager(module, inputs)}
+    if any(isinstance(part, torch.nn.Conv2d) or _convolves(part) for part in module.modules()):
+        found["channels_last"] = _eager(last, given_last)
     if compiled:
         found["torch.compile"] = _inductor(last, given_last)
     if _installed("onnx", "onnxruntime"):
-        found["onnxruntime"] = _first(in_onnx_runtime(module, [given], threads))
+        found["onnxruntime"] = _first(in_onnx_runtime(module, inputs, threads))
     if _installed("openvino"):
-        found["openvino"] = _first(in_openvino(module, [given], threads))
+        found["openvino"] = _first(in_openvino(module, inputs, threads))
     return found
 
 
+def _convolves(module: torch.nn.Module) -> bool:
+    """Whether a traced module calls a convolution."""
+    names = {F.conv2d, F.conv_transpose2d}
+    return isinstance(module, fx.GraphModule) and any(n.target in names for n in module.graph.nodes)
+
+
+def _eager(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Callable[[], np.ndarray]:
+    return _first(torch.inference_mode()(lambda: _tuple(module(*inputs))))
+
+
+def _tuple(results: Any) -> Sequence[Any]:
+    return results if isinstance(results, tuple) else (results,)
+
+
 def _first(run: Callable[[], Any]) -> Callable[[], np.ndarray]:
-    return lambda: run()[0]  # type: ignore[no-any-return]
+    return lambda: np.asarray(run()[0])
 
 
 def _installed(*packages: str) -> bool:
     return all(importlib.util.find_spec(package) is not None for package in packages)
 
 
-def _copy(module: fx.GraphModule) -> fx.GraphModule:
-    weights = {name: weight.detach().clone() for name, weight in module.named_parameters()}
-    return fx.GraphModule(weights, module.graph).eval()
+def in_float64(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> np.ndarray:
+    """The first result with all weights and all arithmetic in float64."""
+    exact = copy.deepcopy(module).double()
+    return _eager(exact, [x.double() if x.is_floating_point() else x for x in inputs])()
 
 
-def _channels_last(module: fx.GraphModule) -> fx.GraphModule:
-    return _copy(module).to(memory_format=torch.channels_last)
-
-
-def in_float64(module: fx.GraphModule, x: np.ndarray) -> np.ndarray:
-    """The result with all weights and all arithmetic in float64."""
-    with torch.inference_mode():
-        result: np.ndarray = _copy(module).double()(torch.from_numpy(x).double()).numpy()
-    return result
-
-
-def _inductor(module: fx.GraphModule, x: torch.Tensor) -> Callable[[], np.ndarray]:
+def _inductor(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> Callable[[], np.ndarray]:
     import torch._inductor.config
 
     torch._inductor.config.freezing = True
-    with torch.inference_mode():
-        faster = torch.compile(module)
-        faster(x)
-    return torch.inference_mode()(lambda: faster(x).numpy())
+    run = _eager(torch.compile(module), inputs)
+    run()
+    return run
