@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PROGRAM, EXECUTABLE = ".relay", ".relayx"
 STDIN = Path("-")
+SAVED_MODEL = "saved_model.pb"  # what says that a folder is a model of TensorFlow
 Shapes = Mapping[str, "tuple[int, ...] | int"]
 
 
@@ -34,8 +35,8 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
                 f"the shapes of `{path}` are in its types, and no --shape changes them"
             )
         return _parse_text(path.read_bytes(), str(path)), {}
-    from relay.frontend import from_onnx, from_tflite
-    from relay.frontend.model import Example, as_module, is_pytorch, is_tflite
+    from relay.frontend import from_onnx, from_tensorflow, from_tflite
+    from relay.frontend.model import Example, as_module, is_pytorch, is_tensorflow, is_tflite
 
     if not shapes:
         return as_module(path)
@@ -43,6 +44,8 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
         return as_module(path, Example(input_infos=list(shapes.items())))
     if is_tflite(path):
         return from_tflite(path, shapes)  # type: ignore[no-any-return]
+    if is_tensorflow(path):
+        return from_tensorflow(path, shapes)  # type: ignore[no-any-return]
     return from_onnx(path, shapes, freeze_params=None)  # type: ignore[no-any-return]
 
 
@@ -94,5 +97,5 @@ def _parse_text(data: bytes, name: str) -> IRModule:
 def _require_file(path: Path) -> None:
     if not path.exists():
         raise RelayError(f"there is no file `{path}`")
-    if path.is_dir():
+    if path.is_dir() and not (path / SAVED_MODEL).is_file():
         raise RelayError(f"`{path}` is a folder, not a model")

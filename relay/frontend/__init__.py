@@ -6,7 +6,12 @@ import importlib
 from typing import Any
 
 # What people call, and the folder it is in; the framework a folder needs is an extra of its name.
-_HOMES = {"from_onnx": "onnx", "from_pytorch": "pytorch", "from_tflite": "tflite"}
+_HOMES = {
+    "from_onnx": "onnx",
+    "from_pytorch": "pytorch",
+    "from_tensorflow": "tensorflow",
+    "from_tflite": "tflite",
+}
 
 
 def __getattr__(name: str) -> Any:

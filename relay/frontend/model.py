@@ -1,5 +1,5 @@
 """What can be compiled, as a module: modules, expressions, functions of Python, and models of ONNX,
-TFLite and PyTorch."""
+TensorFlow, TFLite and PyTorch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from torch.jit import ScriptFunction, ScriptModule
     from torch.nn import Module
 
-# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite; a path
-# that ends in .pt2 is an exported program, one in .pt or .jit TorchScript.
+# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite or of
+# TensorFlow; a folder is a saved model of TensorFlow; a path that ends in .pt2 is an exported
+# program, one in .pt or .jit TorchScript.
 Model: TypeAlias = (
     "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto | Module"
     " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any] | tflite.Model"
 )
 TFLITE = slice(4, 8), b"TFL3"  # where a file of TFLite says what it is
+GRAPH_START = 32  # bytes that tell models of TensorFlow from others
 
 
 @frozen
@@ -96,6 +98,10 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
         from relay.frontend import from_tflite
 
         return from_tflite(model)  # type: ignore[no-any-return]
+    if is_tensorflow(model):
+        from relay.frontend import from_tensorflow
+
+        return from_tensorflow(model)  # type: ignore[no-any-return]
     if isinstance(model, str | bytes | os.PathLike) or type(model).__name__ == "ModelProto":
         from relay.frontend import from_onnx  # needs packages that other models do not
 
@@ -105,8 +111,9 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
             return from_onnx(model)  # type: ignore[no-any-return]
     raise RelayError(
         f"cannot compile a {_name(model)}; give a relay.IRModule, a relay.Function or another "
-        "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto) or of TFLite "
-        "(its path, its bytes or a tflite.Model), or one of PyTorch: a torch.nn.Module with "
+        "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto), of TFLite "
+        "(its path, its bytes or a tflite.Model) or of TensorFlow (a saved model, a frozen graph, "
+        "a concrete function), or one of PyTorch: a torch.nn.Module with "
         "example inputs, a torch.export.ExportedProgram, the path of a .pt2 file, or "
         "a scripted module"
     )
@@ -129,3 +136,47 @@ def is_tflite(model: object) -> bool:
             return False  # reported where it is read
     kind = type(model)
     return kind.__name__ == "Model" and kind.__module__.partition(".")[0] == "tflite"
+
+
+def is_tensorflow(model: object) -> bool:
+    """Whether a model is one of TensorFlow: the folder of a saved model, a file or bytes with one
+    or with a graph, or an object of TensorFlow."""
+    if isinstance(model, str | os.PathLike) and os.path.isdir(model):
+        return True
+    if isinstance(model, bytes):
+        return _is_graph(model[:GRAPH_START], len(model))
+    if isinstance(model, str | os.PathLike):
+        try:
+            with open(model, "rb") as file:
+                return _is_graph(file.read(GRAPH_START), os.fstat(file.fileno()).st_size)
+        except (OSError, ValueError):
+            return False  # reported where it is read
+    return type(model).__module__.partition(".")[0] == "tensorflow"
+
+
+def _is_graph(start: bytes, size: int) -> bool:
+    """Whether a file begins as a saved model or a graph of TensorFlow does; models of ONNX have a
+    number first, too, but no message after it that is most of the file."""
+    if not start:
+        return False
+    if start[:1] == b"\x0a":  # the first node: its name, its operator
+        length, place = _varint(start, 1)
+        name = start[place : place + 1]
+        return 0 < length < size and name == b"\x0a"
+    if start[:2] != b"\x08\x01" or start[2:3] != b"\x12":
+        return False
+    # a saved model: version 1, then a graph with its description; a model of ONNX has the name of
+    # its producer there
+    length, place = _varint(start, 3)
+    return length > size // 2 and start[place : place + 1] == b"\x0a"
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while place < len(data) and shift < 64:
+        byte = data[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            break
+    return value, place

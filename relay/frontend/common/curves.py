@@ -57,3 +57,22 @@ def mish(node: Builder, data: Expr) -> Expr:
 
 def softsign(node: Builder, data: Expr) -> Expr:
     return data / (node.number(1, data) + op.abs(data))
+
+
+def log_of_one_plus(node: Builder, data: Expr) -> Expr:
+    """log(1 + x), also for small x: what is lost in the sum is a factor."""
+    one = node.number(1, data)
+    whole = node.let(data + one)
+    added = node.let(whole - one)
+    exact = op.logical_or(op.equal(added, node.number(0, data)), op.isinf(whole))
+    small = op.log(whole) * (data / added)
+    return op.where(exact, op.where(op.isinf(whole), op.log(whole), data), small)
+
+
+def exp_less_one(node: Builder, data: Expr) -> Expr:
+    """exp(x) - 1, for small x by the hyperbolic tangent of its half."""
+    one = node.number(1, data)
+    half = node.let(op.tanh(data * node.number(0.5, data)))
+    near = node.let(op.abs(data) < node.number(0.5, data))
+    small = (half + half) / (one - op.where(near, half, node.number(0, data)))
+    return op.where(near, small, op.exp(data) - one)

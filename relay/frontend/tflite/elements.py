@@ -53,7 +53,7 @@ def note_elements(node: Node, inputs: Sequence[Expr | None], results: Sequence[E
     ty = results[0].type_annotation
     if not isinstance(ty, TensorType) or len(ty.shape) > 1 or ty.dtype not in ELEMENT_TYPES:
         return
-    known = node.importer.known_elements
+    known = node.known.of
     given = [None if one is None else known(one) for one in inputs]
     data = inputs[0]
     first = None if data is None else node.type_of(data)
@@ -68,7 +68,7 @@ def note_elements(node: Node, inputs: Sequence[Expr | None], results: Sequence[E
         given = [given[0], *bounds]
     found = propagate(name, given, attributes, shape)
     if found is not None and (not ty.shape or len(found) == ty.shape[0]):
-        node.importer.elements[results[0]] = found
+        node.known.found[results[0]] = found
 
 
 def _bounds(node: Node, given: Sequence[Elements | None]) -> list[Elements | None] | None:

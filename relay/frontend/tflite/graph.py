@@ -12,7 +12,7 @@ from relay.check.infer import infer_expr
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.common.arguments import arguments
 from relay.frontend.common.converters import Converters
-from relay.frontend.common.elements import Elements, elements_of_array
+from relay.frontend.common.known_elements import KnownElements
 from relay.frontend.common.naming import quoted
 from relay.frontend.common.scope import ImportScope, type_of
 from relay.frontend.tflite.converters import find
@@ -44,20 +44,7 @@ class GraphImporter:
     converted: int = 0
     calls: list[int] = field(default_factory=list)  # subgraphs that are being converted
     states: States = field(default_factory=States)
-    elements: dict[Expr, Elements] = field(default_factory=dict)  # of tensors that are shapes
-
-    def same_elements(self, value: Expr, source: Expr) -> Expr:
-        """A value with the elements of another one, in their order."""
-        found = self.known_elements(source)
-        if found is not None:
-            self.elements[value] = found
-        return value
-
-    def known_elements(self, value: Expr) -> Elements | None:
-        """What is known of the elements of a tensor of integers, which may be a shape."""
-        if isinstance(value, Constant):
-            return elements_of_array(value.data)
-        return self.elements.get(value)
+    known: KnownElements = field(default_factory=KnownElements)
 
     def add(self, number: int, scope: ImportScope, inputs: Sequence[Expr]) -> list[Expr]:
         """Convert a subgraph in a scope; its outputs."""

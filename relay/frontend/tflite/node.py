@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from relay import op
-from relay.frontend.common.builder import Builder, int64
+from relay.frontend.common.known_elements import KnownElements, SizedBuilder
 from relay.frontend.common.quantization import ROUNDED, Affine
 from relay.frontend.tflite.reader import OperatorInfo, TensorInfo
 from relay.frontend.tflite.types import element_type
@@ -31,7 +31,7 @@ QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
 
 @frozen
-class Node(Builder):
+class Node(SizedBuilder):
     """One operator while it is converted."""
 
     info: OperatorInfo
@@ -40,6 +40,10 @@ class Node(Builder):
     importer: GraphImporter
 
     give_sizes = "give shapes with `shape_dict`"
+
+    @property
+    def known(self) -> KnownElements:
+        return self.importer.known
 
     # --- options
 
@@ -52,14 +56,6 @@ class Node(Builder):
         if kind is not type(None) and not isinstance(found, kind | int):
             raise self.refused(f"option `{name}` is of another type", kind.__name__, repr(found))
         return found
-
-    def numbers(self, value: Expr | None, what: str) -> list[Any]:
-        """The elements of a constant input in a list."""
-        known = self.constant(value)
-        if known is None:
-            text = f"{what} must be known before the model runs"
-            raise self.refused(text, "a constant", "a tensor that the model computes")
-        return list(known.reshape(-1).tolist())
 
     def result_type(self, place: int = 0) -> str:
         """The element type that the file declares for a result."""
@@ -133,20 +129,6 @@ class Node(Builder):
         """What stands for 0 in an input."""
         by = self.input_affine(place)
         return self.number(0, data) if by is None else op.cast(by.zero_point, self.dtype(data))
-
-    # --- sizes
-
-    def sizes(self, value: Expr) -> Expr:
-        """A vector of sizes as int64."""
-        flat = value if self.rank(value) == 1 else self.let(op.reshape(value, (-1,)))
-        return self.importer.same_elements(self.as_dtype(flat, "int64"), value)
-
-    def whole_shape(self, value: Expr) -> Expr:
-        """The extents of a tensor as an int64 vector."""
-        known = [one for one in self.shape(value) if isinstance(one, int)]
-        if len(known) == self.rank(value):
-            return self.let(int64(np.array(known, "int64")))
-        return self.let(op.shape_of(value, "int64"))
 
 
 def is_same(one: TensorInfo | None, other: TensorInfo | None) -> bool:

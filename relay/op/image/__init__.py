@@ -1,7 +1,7 @@
 """The operators on images, as `relay.image`.
 
-Emitted by frontends: `crop_and_resize`, `grid_sample`, `resize1d`, `resize2d`, `resize3d`. Only
-programs written as Relay use `affine_grid`, `dilation2d`.
+Emitted by frontends: `crop_and_resize`, `dilation2d`, `grid_sample`, `resize1d`, `resize2d`,
+`resize3d`. Only programs written as Relay use `affine_grid`.
 """
 
 from relay.op.building.helper import exported

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from relay import dtypes, op
 from relay.frontend.common.broadcast import broadcastable
+from relay.frontend.common.curves import log_of_one_plus
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node, Number
-from relay.frontend.pytorch.operators.unary import is_negative, log_of_one_plus
+from relay.frontend.pytorch.operators.unary import is_negative
 from relay.frontend.pytorch.promotion import DEFAULT, category, promoted, result_type
 from relay.ir.expr import Expr, const
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from relay import op
 from relay.frontend.common.broadcast import broadcastable
+from relay.frontend.common.curves import exp_less_one, log_of_one_plus
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.operators.binary import angle_of, with_sign
@@ -16,7 +17,6 @@ from relay.frontend.pytorch.operators.complex_numbers import adding, as_parts, b
 from relay.frontend.pytorch.operators.complex_products import product, reciprocal
 from relay.frontend.pytorch.operators.fourier import Parts, paired, parts
 from relay.frontend.pytorch.operators.scans import scanned
-from relay.frontend.pytorch.operators.unary import exp_less_one, log_of_one_plus
 from relay.frontend.pytorch.promotion import cast
 from relay.frontend.pytorch.scope import Complex
 from relay.frontend.pytorch.types import COMPLEX

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 
 from relay import dtypes, op
+from relay.frontend.common.curves import exp_less_one, log_of_one_plus
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node, Number
 from relay.frontend.pytorch.promotion import as_float, category, wide
@@ -139,28 +140,9 @@ def log1p(node: Node, self: Expr) -> Expr:
     return wide(node, self, lambda data: log_of_one_plus(node, data))
 
 
-def log_of_one_plus(node: Node, data: Expr) -> Expr:
-    """log(1 + x), also for small x: what is lost in the sum is a factor."""
-    one = node.number(1, data)
-    whole = node.let(data + one)
-    added = node.let(whole - one)
-    exact = op.logical_or(op.equal(added, node.number(0, data)), op.isinf(whole))
-    small = op.log(whole) * (data / added)
-    return op.where(exact, op.where(op.isinf(whole), op.log(whole), data), small)
-
-
 @table("expm1", "special_expm1")
 def expm1(node: Node, self: Expr) -> Expr:
     return wide(node, self, lambda data: exp_less_one(node, data))
-
-
-def exp_less_one(node: Node, data: Expr) -> Expr:
-    """exp(x) - 1, for small x by the hyperbolic tangent of its half."""
-    one = node.number(1, data)
-    half = node.let(op.tanh(data * node.number(0.5, data)))
-    near = node.let(op.abs(data) < node.number(0.5, data))
-    small = (half + half) / (one - op.where(near, half, node.number(0, data)))
-    return op.where(near, small, op.exp(data) - one)
 
 
 @table("logit", "special_logit")

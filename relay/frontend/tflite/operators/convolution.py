@@ -188,7 +188,7 @@ def _spread(
     strides = [node.option(f"stride_{one}", 1) for one in letters]
     padding_of(node)
     extents = [node.static_extent(data, 1 + at, "the size of images") for at in range(len(sizes))]
-    asked = node.importer.known_elements(node.sizes(wanted))
+    asked = node.known.of(node.sizes(wanted))
     ends = static(asked[1:-1] if asked else None)
     if ends is None or len(ends) != len(sizes) or min(strides) < 1:
         raise node.refused("the size of the result must be known before the model runs")

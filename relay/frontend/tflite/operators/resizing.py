@@ -22,7 +22,7 @@ def _coordinates(node: Node, plain: str) -> str:
 def _resized(node: Node, data: Expr, size: Expr, **how: str) -> Expr:
     node.must_have_axes(data, 4, "images")
     sizes = node.sizes(size)
-    known = node.importer.known_elements(sizes) or (None, None)
+    known = node.known.of(sizes) or (None, None)
     numbers = static(known)
     if numbers is not None:
         return op.image.resize2d(data, numbers, layout="NHWC", **how)

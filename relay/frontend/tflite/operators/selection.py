@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relay import dtypes, op
-from relay.frontend.common.builder import int64, static
+from relay import op
+from relay.frontend.common.builder import int64
 from relay.frontend.common.indices import in_range
+from relay.frontend.common.segments import MODES, segments_of
+from relay.frontend.common.suppression import suppressed
 from relay.frontend.tflite.converters import Table
 from relay.frontend.tflite.node import Node
 from relay.ir.expr import Expr, as_expr, const
-from relay.op.building.numerics import limits
 
 table = Table()
 
@@ -42,7 +43,7 @@ def where(node: Node, condition: Expr) -> Expr:
 @table("SCATTER_ND")
 def scatter_nd(node: Node, positions: Expr, updates: Expr, shape: Expr) -> Expr:
     """Updates of one element add up."""
-    whole = _filled(node, node.number(0, updates), shape)
+    whole = node.filled(node.number(0, updates), shape)
     return op.scatter_nd(whole, _by_axis(node, positions), updates, mode="add")
 
 
@@ -50,18 +51,6 @@ def _by_axis(node: Node, positions: Expr) -> Expr:
     """Positions with the axis that runs over those of data first."""
     last = node.rank(positions) - 1
     return node.let(op.transpose(positions, (last, *range(last))))
-
-
-def _filled(node: Node, value: Expr, shape: Expr) -> Expr:
-    """A tensor of one value, whose shape may be computed."""
-    sizes, value = node.sizes(shape), node.let(value)
-    elements = node.importer.known_elements(sizes)
-    dtype = node.dtype(value)
-    if (numbers := static(elements)) is not None:
-        return node.let(op.full(value, numbers, dtype))
-    count = node.static_extent(sizes, 0, "how many axes there are")
-    found = op.dyn.full(value, sizes, dtype)
-    return node.declare(found, elements or (None,) * count, dtype)
 
 
 @table("SPARSE_TO_DENSE")
@@ -81,14 +70,11 @@ def embedding_lookup(node: Node, positions: Expr, rows: Expr) -> Expr:
     return op.take(rows, in_range(node, positions, rows), axis=0)
 
 
-_SEGMENTS = {"SUM": "add", "PROD": "mul", "MAX": "max", "MIN": "min"}
-
-
-@table(*(f"UNSORTED_SEGMENT_{name}" for name in _SEGMENTS))
+@table(*(f"UNSORTED_SEGMENT_{name}" for name in MODES))
 def unsorted_segment(node: Node, data: Expr, segments: Expr, count: Expr) -> Expr:
     """Negative numbers of segments are left out."""
     (number,) = node.numbers(count, "how many segments there are")
-    return _segments(
+    return segments_of(
         node, data, segments, node.let(int64([number])), node.operator.rpartition("_")[2]
     )
 
@@ -97,22 +83,7 @@ def unsorted_segment(node: Node, data: Expr, segments: Expr, count: Expr) -> Exp
 def segment_sum(node: Node, data: Expr, segments: Expr) -> Expr:
     """Segments are in order: the last one says how many there are."""
     most = op.max(op.concatenate([int64([-1]), op.cast(segments, "int64")], axis=0), axis=0)
-    return _segments(node, data, segments, node.let(op.reshape(most + int64(1), (1,))), "SUM")
-
-
-def _segments(node: Node, data: Expr, segments: Expr, count: Expr, name: str) -> Expr:
-    low, high = limits(dtypes.to_numpy(node.dtype(data)))
-    neutral = {"SUM": 0, "PROD": 1, "MAX": low, "MIN": high}[name]
-    if dtypes.is_float(node.dtype(data)) and name in ("MAX", "MIN"):
-        most = float(np.finfo(dtypes.to_numpy(node.dtype(data))).max)
-        neutral = -most if name == "MAX" else most
-    axes = node.rank(segments)
-    rest = node.extents(data, axes, node.rank(data)) if node.rank(data) > axes else int64([])
-    shape = node.let(op.concatenate([count, rest], axis=0))
-    whole = _filled(node, node.number(neutral, data), shape)
-    places = op.cast(segments, "int64")
-    beyond = node.let(op.where(places < int64(0), node.size(whole, 0), places))
-    return op.scatter_nd(whole, op.expand_dims(beyond, 0), data, mode=_SEGMENTS[name])
+    return segments_of(node, data, segments, node.let(op.reshape(most + int64(1), (1,))), "SUM")
 
 
 @table.moving("DYNAMIC_UPDATE_SLICE")
@@ -171,7 +142,7 @@ def dilate(node: Node, data: Expr, steps: Expr, value: Expr) -> Expr:
 def non_max_suppression(
     node: Node, boxes: Expr, scores: Expr, most: Expr, overlap: Expr, least: Expr
 ) -> Sequence[Expr]:
-    chosen, count, _ = _suppressed(node, boxes, scores, most, overlap, least)
+    chosen, count, _ = suppressed(node, boxes, scores, most, overlap, least)
     return [chosen, count]
 
 
@@ -181,27 +152,6 @@ def non_max_suppression_with_scores(
 ) -> Sequence[Expr]:
     if any(node.numbers(sigma, "`soft_nms_sigma`")):
         raise node.refused("scores that overlap lowers are not translated", "a sigma of 0")
-    chosen, count, kept = _suppressed(node, boxes, scores, most, overlap, least)
+    chosen, count, kept = suppressed(node, boxes, scores, most, overlap, least)
     values = op.take(scores, chosen, axis=0)
     return [chosen, op.where(kept, values, node.number(0, scores)), count]
-
-
-def _suppressed(
-    node: Node, boxes: Expr, scores: Expr, most: Expr, overlap: Expr, least: Expr
-) -> tuple[Expr, Expr, Expr]:
-    """Chosen boxes, their number, and which of a row of `most` are chosen; the others are 0."""
-    (number,) = node.numbers(most, "how many boxes are wanted")
-    limits_of = [node.let(op.reshape(one, ())) for one in (overlap, least)]
-    found = op.vision.all_class_non_max_suppression(
-        op.expand_dims(boxes, 0),
-        op.expand_dims(scores, 0, num_newaxis=2),
-        int64(number),
-        *limits_of,
-    )
-    rows, total = node.fields(found.astuple(), 2)
-    column = op.cast(op.take(rows, int64(2), axis=1), "int32")
-    padded = op.concatenate([column, op.zeros((number,), "int32")], axis=0)
-    first = node.let(op.strided_slice(node.let(padded), [0], [number]))
-    count = node.let(op.cast(op.reshape(total, ()), "int32"))
-    kept = node.let(op.arange(const(number, "int32"), dtype="int32") < count)
-    return node.let(op.where(kept, first, const(0, "int32"))), count, kept

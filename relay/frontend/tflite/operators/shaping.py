@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
-from relay.frontend.common.broadcast import without_names
 from relay.frontend.common.builder import int64, static
-from relay.frontend.common.reshaping import reshaped
+from relay.frontend.common.known_elements import pairs
 from relay.frontend.tflite.converters import Table
 from relay.frontend.tflite.node import Node
 from relay.ir.dims import Dim
@@ -34,38 +33,16 @@ def rank(node: Node, data: Expr) -> Expr:
 @table.moving("RESHAPE")
 def reshape(node: Node, data: Expr, wanted: Expr | None = None) -> Expr:
     """The shape is an input, or an option of old models, where 0 alone means no axes."""
-    if wanted is None:
-        given = node.option("new_shape", [])
-        elements: Sequence[Dim | None] = () if list(given) == [0] else given
-        return _reshaped(node, data, elements, int64(np.array(elements, "int64")))
-    wanted = node.sizes(wanted)
-    count = node.static_extent(wanted, 0, "how many axes there are")
-    found = node.importer.known_elements(wanted) or (None,) * count
-    return _reshaped(node, data, found, wanted)
-
-
-def _reshaped(node: Node, data: Expr, elements: Sequence[Dim | None], wanted: Expr) -> Expr:
-    if sum(one == -1 for one in elements) > 1 or any(
-        isinstance(one, int) and one < -1 for one in elements
-    ):
-        raise node.refused("the shape has impossible extents", found=str([*elements]))
-    return reshaped(node, data, elements, lambda: wanted, allowzero=True)
+    if wanted is not None:
+        return node.reshaped(data, wanted)
+    given = node.option("new_shape", [])
+    elements: Sequence[Dim | None] = () if list(given) == [0] else given
+    return node.with_extents(data, elements, int64(np.array(elements, "int64")))
 
 
 @table.moving("SQUEEZE")
 def squeeze(node: Node, data: Expr) -> Expr:
-    extents = node.shape(data)
-    given = node.option("squeeze_dims", [])
-    if not given:
-        given = [axis for axis, extent in enumerate(extents) if extent == 1]
-    axes = node.axes_of(given, len(extents), distinct=True)
-    # a dynamic extent is checked to be 1 at run time
-    shape = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
-    if any(isinstance(extents[axis], int) and extents[axis] != 1 for axis in axes):
-        raise node.refused("an axis that goes has more than one element", "1", f"{extents}")
-    if shape != list(extents):
-        data = node.declare(without_names(node, data), shape, node.dtype(data))
-    return op.squeeze(data, tuple(axes))
+    return node.without_axes(data, node.option("squeeze_dims", []))
 
 
 @table.moving("EXPAND_DIMS")
@@ -84,14 +61,7 @@ def transpose(node: Node, data: Expr, order: Expr) -> Expr:
 
 @table.moving("BROADCAST_TO")
 def broadcast_to(node: Node, data: Expr, wanted: Expr) -> Expr:
-    wanted = node.sizes(wanted)
-    elements = node.importer.known_elements(wanted)
-    numbers = static(elements)
-    if numbers is not None:
-        return op.broadcast_to(without_names(node, data), numbers)
-    count = node.static_extent(wanted, 0, "how many axes there are")
-    found = op.broadcast_to(without_names(node, data), wanted)
-    return node.declare(found, elements or (None,) * count, node.dtype(data))
+    return node.broadcast(data, wanted)
 
 
 @table("BROADCAST_ARGS")
@@ -117,15 +87,7 @@ def tile(node: Node, data: Expr, times: Expr) -> Expr:
 
 @table("FILL")
 def fill(node: Node, wanted: Expr, value: Expr) -> Expr:
-    sizes = node.sizes(wanted)
-    elements = node.importer.known_elements(sizes)
-    value = node.let(op.reshape(value, ()))
-    numbers = static(elements)
-    if numbers is not None:
-        return op.full(value, numbers, node.dtype(value))
-    count = node.static_extent(sizes, 0, "how many axes there are")
-    found = op.dyn.full(value, sizes, node.dtype(value))
-    return node.declare(found, elements or (None,) * count, node.dtype(value))
+    return node.filled(value, wanted)
 
 
 @table("RANGE")
@@ -147,14 +109,14 @@ def space_to_depth(node: Node, data: Expr) -> Expr:
 @table.moving("SPACE_TO_BATCH_ND")
 def space_to_batch_nd(node: Node, data: Expr, block: Expr, pads: Expr) -> Expr:
     sizes, widths = node.numbers(block, "the block"), node.numbers(pads, "padding")
-    padded = op.nn.pad(data, [(0, 0), *_pairs(widths), *_none(node, data, sizes)], node.zero(data))
+    padded = op.nn.pad(data, [(0, 0), *pairs(widths), *_none(node, data, sizes)], node.zero(data))
     return op.nn.space_to_batch_nd(node.let(padded), sizes, [(0, 0)] * len(sizes))
 
 
 @table.moving("BATCH_TO_SPACE_ND")
 def batch_to_space_nd(node: Node, data: Expr, block: Expr, crops: Expr) -> Expr:
     sizes, widths = node.numbers(block, "the block"), node.numbers(crops, "what is cropped")
-    return op.nn.batch_to_space_nd(data, sizes, _pairs(widths))
+    return op.nn.batch_to_space_nd(data, sizes, pairs(widths))
 
 
 def _none(node: Node, data: Expr, sizes: Sequence[int]) -> list[tuple[int, int]]:
@@ -162,29 +124,17 @@ def _none(node: Node, data: Expr, sizes: Sequence[int]) -> list[tuple[int, int]]
     return [(0, 0)] * (node.rank(data) - 1 - len(sizes))
 
 
-def _pairs(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
-
-
 # --- padding -----------------------------------------------------------------------------------
 
 
 @table.moving("PAD")
 def pad(node: Node, data: Expr, widths: Expr) -> Expr:
-    return _padded(node, data, widths, node.zero(data))
+    return node.padded(data, widths, node.zero(data))
 
 
 @table.moving("PADV2")
 def pad_v2(node: Node, data: Expr, widths: Expr, value: Expr) -> Expr:
-    return _padded(node, data, widths, node.let(op.reshape(value, ())))
-
-
-def _padded(node: Node, data: Expr, widths: Expr, value: Expr) -> Expr:
-    known = node.constant(widths)
-    if known is not None:
-        return op.nn.pad(data, _pairs([int(one) for one in known.reshape(-1)]), value)
-    found = op.nn.pad(data, node.as_dtype(widths, "int64"), value)
-    return node.declare(found, (None,) * node.rank(data), node.dtype(data))
+    return node.padded(data, widths, node.let(op.reshape(value, ())))
 
 
 @table.moving("MIRROR_PAD")
@@ -193,4 +143,4 @@ def mirror_pad(node: Node, data: Expr, widths: Expr) -> Expr:
     mode = modes.get(node.option("mode", 0))
     if mode is None:
         raise node.refused("there is no such mode", "REFLECT or SYMMETRIC")
-    return op.nn.mirror_pad(data, _pairs(node.numbers(widths, "padding")), mode)
+    return op.nn.mirror_pad(data, pairs(node.numbers(widths, "padding")), mode)

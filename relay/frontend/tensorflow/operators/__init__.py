@@ -1,0 +1,1 @@
+"""Converters of TensorFlow's operators, a file per family."""
