@@ -7,6 +7,7 @@ from relay.ir.expr import Function, Syntax
 PRIMITIVE = "Primitive"  # one kernel
 WEIGHTS = "Weights"  # the names of parameters that stay the same from call to call
 CONVENTION = "Convention"  # of `main`: how the model is called (`relay.executors.convention`)
+GRADIENT = "Gradient"  # the name of the function that computes its gradients
 STATE = "State"  # of `main`: the names of parameters that an executable keeps between calls
 
 

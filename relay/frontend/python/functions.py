@@ -55,6 +55,7 @@ class Definition:
     node: ast.FunctionDef
     source: Source
     names: statics.Names
+    gradient: Definition | None = None  # the function that computes its gradients
 
     @property
     def name(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, update_wrapper
-from types import FunctionType
-from typing import Any
+from types import FrameType, FunctionType
+from typing import Any, overload
 
 from relay.errors import DiagnosticError, FrontendError, RelayError, fail
 from relay.executors import create_executor
@@ -141,10 +142,33 @@ def _type_for(data: Any, name: str) -> Type | StaticArgument:
     return found
 
 
-def function(f: Callable[..., Any]) -> RelayFunction:
-    """Turn a Python function into a Relay program: `@relay.function`."""
-    if isinstance(f, RelayFunction):
+@overload
+def function(f: Callable[..., Any]) -> RelayFunction: ...
+@overload
+def function(*, gradient: RelayFunction) -> Callable[[Callable[..., Any]], RelayFunction]: ...
+def function(f: Any = None, *, gradient: Any = None) -> Any:
+    """Turn a Python function into a Relay program: `@relay.function`.
+
+    `@relay.function(gradient=g)`: gradients are what `g` computes, from the arguments, the result
+    and the gradient of the result, for each parameter with floating-point numbers.
+    """
+    around = inspect.currentframe()
+    if gradient is not None and not isinstance(gradient, RelayFunction):
+        raise RelayError(
+            f"a gradient is computed by a relay.function, found {type(gradient).__name__}"
+        )
+    if f is None:
+        return lambda f: _decorated(f, around, gradient)
+    return _decorated(f, around, gradient)
+
+
+def _decorated(f: Any, around: FrameType | None, gradient: RelayFunction | None) -> RelayFunction:
+    if isinstance(f, RelayFunction) and gradient is None:
         return f
     if not isinstance(f, FunctionType):
         raise RelayError(f"relay.function decorates a function, found {type(f).__name__}")
-    return RelayFunction(f, statics.variables_around(f, inspect.currentframe()))
+    made = RelayFunction(f, statics.variables_around(f, around))
+    if gradient is not None:
+        rule = gradient.__relay_definition__
+        made._definition = replace(made._definition, gradient=rule)
+    return made

@@ -18,7 +18,8 @@ from relay.frontend.python.declarations import declaration_of
 from relay.frontend.python.definitions import definition_of
 from relay.frontend.python.functions import MAX_VERSIONS, Definition, StaticArgument, Translation
 from relay.frontend.python.standard import CLASSES
-from relay.ir.expr import Constructor, GlobalVar, PatternConstructor
+from relay.ir.expr import Constructor, Function, GlobalVar, PatternConstructor
+from relay.ir.function_attrs import GRADIENT
 from relay.ir.module import IRModule
 from relay.ir.types import UNIT, FuncType, GlobalTypeVar, IncompleteType, Type
 from relay.ir.variables import free_type_vars, types_in
@@ -114,6 +115,9 @@ class ProgramBuilder:
             return
         instance.is_started = True
         function = yield instance.unit.function(instance)
+        if instance.definition.gradient is not None:
+            rule = yield self._rule(instance, function, instance.definition.gradient)
+            function = function.with_attr(GRADIENT, rule.name)
         self.module[GlobalVar(instance.name)] = function
         source = instance.definition.source.name
         self.module.source_map[source.name] = source
@@ -122,6 +126,21 @@ class ProgramBuilder:
                 instance.arguments, function.ret_type, function.type_params
             )
         instance.is_translated = True
+
+    def _rule(self, instance: Instance, function: Function, rule: Definition) -> Steps[Instance]:
+        """The function that computes the gradients of another one, which is translated."""
+        result = instance.result if function.ret_type is None else function.ret_type
+        types = [*instance.arguments, *[instance.unit.resolve(result)] * 2]
+        parameters = rule.parameters()
+        if len(parameters) != len(types):
+            raise FrontendError.of(
+                f"`{rule.name}` does not compute the gradients of `{instance.definition.name}`",
+                rule.source.span(rule.node),
+                f"{len(types)} parameters: those of the function, its result, the gradient of that",
+                f"{len(parameters)} parameters",
+            )
+        given = [ty for p, ty in zip(parameters, types, strict=True) if p.is_untyped]
+        return (yield self.instance(rule, given, instance.definition.node, instance.unit))
 
     def _unused(self, name: str) -> str:
         names = (name, *(f"{name}_{i}" for i in range(1, len(self.signatures) + 2)))

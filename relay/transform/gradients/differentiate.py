@@ -15,19 +15,20 @@ branches, matches, calls, recursion, closures, data types and references may be 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from relay import tree
 from relay.check.infer import infer_expr, infer_module
 from relay.errors import GradientError
 from relay.immutable import frozen
 from relay.ir import expr as ir
-from relay.ir.function_attrs import is_sealed
+from relay.ir.function_attrs import GRADIENT, is_sealed
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
 from relay.ir.types import UNIT, GlobalTypeVar, Type
 from relay.transform.functional.eta_expand import EtaExpand
 from relay.transform.functional.to_a_normal_form import ToANormalForm
+from relay.transform.gradients.custom_rules import dual_of, rule_of
 from relay.transform.gradients.dual_data import Conversions, Way
 from relay.transform.gradients.dual_functions import Translator
 from relay.transform.gradients.dual_types import STEP, TAPE, TypeTwins
@@ -57,6 +58,8 @@ def gradient(
         raise GradientError.of("there is no such mode", None, " or ".join(MODES), repr(mode))
     module = IRModule() if mod is None else mod
     function = module[expr] if isinstance(expr, ir.GlobalVar) else expr
+    if isinstance(function, ir.Function) and GRADIENT in function.attrs:
+        function = _called(infer_expr(function, module), module)
     if not isinstance(function, ir.Function):
         raise GradientError.of(
             "this is no function", expr.span, "a relay.Function", type(function).__name__
@@ -66,6 +69,14 @@ def gradient(
     if mode == "first_order":
         return infer_expr(first_order(typed, wanted), module)
     return _higher_order(typed, module, wanted)
+
+
+def _called(function: ir.Function, module: IRModule) -> ir.Function:
+    """A function that calls one with a gradient of its own, which gets a name."""
+    name = UniqueNames({one.name_hint for one in module.functions}).fresh("differentiated")
+    module[name] = function
+    params = tuple(tree.replace(param) for param in function.params)
+    return ir.Function(params, ir.Call(ir.GlobalVar(name), params), function.ret_type)
 
 
 def _wanted(function: ir.Function, module: IRModule, wrt: Sequence[int] | None) -> Sequence[int]:
@@ -100,6 +111,7 @@ class _Work:
     module: IRModule
     name: str
     wanted: Sequence[str]
+    rules: Mapping[str, str]  # functions with a gradient of their own, and what computes it
 
 
 def _prepared(function: ir.Function, module: IRModule) -> _Work:
@@ -108,14 +120,20 @@ def _prepared(function: ir.Function, module: IRModule) -> _Work:
     work[own] = function
     work = ToANormalForm()(_FUNCTIONS_ONLY(work))
     found = {own: None}
+    rules: dict[str, str] = {}
     pending = [own]
     while pending:
         for node in tree.postorder(work[pending.pop()]):
-            if isinstance(node, ir.GlobalVar) and node.name_hint not in found:
-                found[node.name_hint] = None
-                pending.append(node.name_hint)
-    wanted = [name for name in found if name != own and not is_sealed(work[name])]
-    return _Work(work, own, wanted)
+            if not isinstance(node, ir.GlobalVar) or node.name_hint in found:
+                continue
+            name = node.name_hint
+            found[name] = None
+            if (rule := rule_of(name, work)) is None:
+                pending.append(name)
+            else:
+                rules[name] = rule
+    wanted = [n for n in found if n != own and (n in rules or not is_sealed(work[n]))]
+    return _Work(work, own, wanted, rules)
 
 
 def _higher_order(function: ir.Function, module: IRModule, wanted: Sequence[int]) -> ir.Function:
@@ -125,7 +143,14 @@ def _higher_order(function: ir.Function, module: IRModule, wanted: Sequence[int]
     twins = {name: names.fresh(f"{name}_dual") for name in work.wanted}
     functions = Translator(types, twins)
     data = Conversions(work.module, types, names)
-    made = {twins[name]: functions.of_module(work.module[name]) for name in work.wanted}
+    made: dict[str, ir.Function] = {}
+    for name in work.wanted:
+        rule = work.rules.get(name)
+        made[twins[name]] = (
+            functions.of_module(work.module[name])
+            if rule is None
+            else dual_of(name, rule, work.module, types)
+        )
     entry = _entry(work.module[work.name], functions, data, types, wanted)
     for definition in types.definitions:
         module[definition.header] = definition
