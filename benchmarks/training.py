@@ -16,6 +16,7 @@ the imports.
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -408,8 +409,15 @@ def alone(name: str, runner: str, threads: int) -> float:
 
 def in_this_process(name: str, runner: str, threads: int) -> None:
     """Print how much memory training takes, in MiB."""
+    # what the runners import when they are first used
+    import llvmlite.binding  # noqa: F401
+    import torch._dynamo
+    import torch._inductor.compile_fx
+    import torch.export  # noqa: F401
+
     before = resident()
     step = NETWORKS[name].step(runner, threads, False)
+    gc.collect()
     for _ in range(5):
         step()
     print(json.dumps(resident() - before))

@@ -27,6 +27,7 @@ GROUPS = {
         "EliminateCommonSubexpr",
         "DeadCodeElimination",
         "SimplifyInference",
+        "ExpandOperators",
         "SimplifyExpr",
         "SimplifyExprPostAlterOp",
         "CanonicalizeOps",

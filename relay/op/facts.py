@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from enum import Flag, IntEnum
 from typing import Any, Final, TypedDict
 
+from relay.ir.expr import Expr
 from relay.op.building.layout_form import LayoutRule
 from relay.op.gradient_rules import Rule
 
@@ -84,6 +85,10 @@ def always(sign: Sign) -> SignRule:
     return lambda signs, attrs: sign
 
 
+Expansion = Callable[..., Expr]
+"""(attributes, types of the arguments, *arguments) -> an expression of other operators"""
+
+
 class Facts(TypedDict, total=False):
     """The fields of a record that passes read, as `define` takes them."""
 
@@ -92,6 +97,7 @@ class Facts(TypedDict, total=False):
     cost: int
     sign: SignRule
     gradient: Rule
+    expansion: Expansion
     layout: LayoutRule
     identity: float
     row_reductions: int

@@ -36,7 +36,7 @@ from relay.ir.types import IncompleteType, TensorType, Type
 from relay.op import attributes
 from relay.op.attributes import DType as DType
 from relay.op.building.layout_form import LayoutRule
-from relay.op.facts import Facts, Precision, SignRule, Trait
+from relay.op.facts import Expansion, Facts, Precision, SignRule, Trait
 from relay.op.gradient_rules import Rule
 from relay.op.sample import Sample as Sample
 from relay.op.sample import Tensor as Tensor
@@ -136,6 +136,7 @@ class OpDef(ir.Op):
     sign: SignRule | None = None
     # how the gradients of its arguments follow from those of its results, or why there is no rule
     gradient: Rule = None
+    expansion: Expansion | None = None  # other operators that compute it, which are optimized
     layout: LayoutRule | None = None
     identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
     row_reductions: int = 0  # along `axis`, each followed by another pass over the row

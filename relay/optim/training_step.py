@@ -63,7 +63,7 @@ def training_step(
     def state(name: str, value: np.ndarray) -> ir.Var:
         if any(param.name_hint == name for param in params):
             raise RelayError(f"a parameter of the loss is called `{name}`, as state of the step")
-        initial[name] = nd.array(value)
+        initial[name] = nd.NDArray(value)
         params.append(ir.Var(name, TensorType(value.shape, dtypes.from_numpy(value.dtype))))
         return params[-1]
 

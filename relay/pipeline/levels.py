@@ -28,6 +28,7 @@ from relay.transform.simplify.canonicalize_ops import CanonicalizeOps
 from relay.transform.simplify.dead_code_elimination import DeadCodeElimination
 from relay.transform.simplify.dynamic_to_static import DynamicToStatic
 from relay.transform.simplify.eliminate_common_subexpr import EliminateCommonSubexpr
+from relay.transform.simplify.expand_operators import ExpandOperators
 from relay.transform.simplify.flatten_atrous_conv import FlattenAtrousConv
 from relay.transform.simplify.fold_constant import FoldConstant
 from relay.transform.simplify.fold_explicit_padding import FoldExplicitPadding
@@ -52,6 +53,7 @@ QUANTIZED: Passes = (
 # Level 2: common subexpressions, algebra and fusion.
 SIMPLER: Passes = (
     SimplifyInference(),
+    ExpandOperators(),  # before common subexpressions: gradients use the same statistics
     *QUANTIZED,
     FoldConstant(fold_qnn=True),  # weights that stay floats
     FlattenAtrousConv(),  # saves two passes over the data
@@ -63,6 +65,7 @@ SIMPLER: Passes = (
 # Level 3, the default: rewrites weights and layouts.
 FOLDED: Passes = (
     SimplifyInference(),
+    ExpandOperators(),
     *QUANTIZED,
     EliminateCommonSubexpr(),  # before combining, which would combine equal products
     FoldConstant(fold_qnn=True),

@@ -50,18 +50,20 @@ def updates_last(function: isa.Function) -> isa.Function:
 
 def updates(function: isa.Function, kernels: Mapping[str, Kernel]) -> frozenset[isa.Register]:
     """The new values of the state, as they are written, if calls may write them over the old ones:
-    each of them, and only in calls that cannot fail, so that state is either that before a call or
-    that after it."""
+    each of them, and only behind the last kernel that may fail, so that state is either that before
+    a call or that after it."""
     if not function.state:
         return frozenset()
-    calls = [one for one in function.straight_line if isinstance(one, isa.InvokeKernel)]
     uses = _Uses(function)
     pairs = list(_state(function))
-    if any(kernels[call.kernel].checks for call in calls):
-        return frozenset()
     if not all(_is_safe(function, uses, kernels, *pair) for pair in pairs):
         return frozenset()
-    return frozenset(uses.root(after) for _, after in pairs)
+    found = frozenset(uses.root(after) for _, after in pairs)
+    first = min(uses.writers[one] for one in found)
+    for one in function.straight_line[first:]:
+        if isinstance(one, isa.InvokeKernel) and kernels[one.kernel].checks:
+            return frozenset()
+    return found
 
 
 def _is_safe(

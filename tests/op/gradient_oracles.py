@@ -14,6 +14,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from relay.op.opdef import get
+
 Function = Callable[..., Any]
 
 
@@ -210,6 +212,29 @@ def batch_norm(
     return made, mean * 1, var * 1
 
 
+def batch_norm_training(
+    data: torch.Tensor,
+    gamma: torch.Tensor,
+    beta: torch.Tensor,
+    moving_mean: torch.Tensor,
+    moving_var: torch.Tensor,
+    axis: int,
+    momentum: float,
+    **known: Any,
+) -> Any:
+    axes = [a for a in range(data.ndim) if a != axis % data.ndim]
+    mean, var = data.mean(axes), data.var(axes, unbiased=False)
+    made = batch_norm(data, gamma, beta, mean, var, axis, **known)[0]
+    rest = 1 - momentum
+    sample = data.var(axes, unbiased=True)
+    return made, rest * moving_mean + momentum * mean, rest * moving_var + momentum * sample
+
+
+def dropout_training(key: torch.Tensor, data: torch.Tensor, rate: float) -> Any:
+    kept = get("nn.dropout_training").reference(key.numpy(), np.ones(data.shape), rate)[1] > 0
+    return key, torch.where(torch.tensor(kept), data / (1 - rate), 0)
+
+
 def nll_loss(
     predictions: torch.Tensor,
     targets: torch.Tensor,
@@ -343,6 +368,8 @@ TORCH: dict[str, Function] = {
     "nn.batch_matmul": matmul,
     "nn.bias_add": lambda data, bias, axis: (data.movedim(axis, -1) + bias).movedim(-1, axis),
     "nn.batch_norm": batch_norm,
+    "nn.batch_norm_training": batch_norm_training,
+    "nn.dropout_training": dropout_training,
     "nn.nll_loss": nll_loss,
     "nn.dropout": lambda data, rate: (data * 1, torch.ones_like(data)),
     **{f"nn.conv{n}d": convolution(n) for n in (1, 2, 3)},

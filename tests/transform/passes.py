@@ -81,6 +81,7 @@ PASSES: dict[str, Tried] = {
     "DivToMul": Tried(),
     "DynamicToStatic": Tried(),
     "EliminateCommonSubexpr": Tried(),
+    "ExpandOperators": Tried(),
     "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
     "FakeQuantizationToInteger": Tried(),
     "FastMath": Tried(rtol=1e-5),

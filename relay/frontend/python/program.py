@@ -140,7 +140,9 @@ class ProgramBuilder:
                 f"{len(parameters)} parameters",
             )
         given = [ty for p, ty in zip(parameters, types, strict=True) if p.is_untyped]
-        return (yield self.instance(rule, given, instance.definition.node, instance.unit))
+        node = instance.definition.node
+        found: Instance = yield self.instance(rule, given, node, instance.unit)
+        return found
 
     def _unused(self, name: str) -> str:
         names = (name, *(f"{name}_{i}" for i in range(1, len(self.signatures) + 2)))

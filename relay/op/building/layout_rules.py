@@ -191,6 +191,22 @@ def reduction(site: LayoutSite) -> Rewritten | None:
     return call, None if result.is_plain else result
 
 
+def spread(site: LayoutSite) -> Rewritten | None:
+    """Reduce all parts of an axis, none of them blocked, around means with these axes kept."""
+    form, ty = site.data(), site.tensor(0)
+    if form is None:
+        return None
+    axes = _axes(site.attrs.axis, len(form.names), site.attrs.exclude)
+    if any(form.block(axis) > 1 for axis in axes):
+        return None
+    if (means := stretched(site, 1, form, ty.shape)) is None:
+        return None
+    result = form if site.attrs.keepdims else form.without(axes)
+    args = [site.take(0, form), means]
+    call = site.again(args, axis=_places(form, axes), exclude=False)
+    return call, None if result.is_plain else result
+
+
 def position(site: LayoutSite) -> Rewritten | None:
     """Positions along one axis, which must not be blocked."""
     form, known = site.data(), site.attrs

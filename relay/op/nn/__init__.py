@@ -30,6 +30,7 @@ from relay.op.nn.loss import cross_entropy, cross_entropy_with_logits, nll_loss
 from relay.op.nn.norm import batch_norm, bias_add, dropout, dropout_raw
 from relay.op.nn.normalize import group_norm, instance_norm, l2_normalize, layer_norm, lrn
 from relay.op.nn.pad import dilate, mirror_pad, pad
+from relay.op.nn.training import batch_norm_training, dropout_training
 from relay.op.nn.upsampling import upsampling, upsampling3d
 from relay.op.pool.pool import (
     avg_pool1d,

@@ -27,8 +27,8 @@ from relay.op.tensor.unary import zeros_like
 
 
 def _relu_gradient(site: Backward) -> Sequence[Expr]:
-    """The gradient where data is positive, and where it is NaN."""
-    negative = site.args[0] <= site.number(0)
+    """The gradient where the result is positive, and where it is NaN: so that data is not kept."""
+    negative = site.output <= site.number(0)
     return [build("where", negative, zeros_like(site.gradient), site.gradient)]
 
 

@@ -191,7 +191,7 @@ def _normal(
 Specs = tuple[te.Spec, te.Spec]
 
 
-def _share(word: te.Expr) -> te.Expr:
+def share_of(word: te.Expr) -> te.Expr:
     """`shares` for one word."""
     return te.cast(word >> 11, "float64") * 2.0**-53
 
@@ -204,7 +204,7 @@ def _uniform_elements(
     first, last = (te.cast(bound[()], "float64") for bound in bounds)
 
     def drawn(*i: te.Expr) -> te.Expr:
-        return te.cast(first + _share(words[i]) * (last - first), wanted.dtype)
+        return te.cast(first + share_of(words[i]) * (last - first), wanted.dtype)
 
     return following, te.compute(wanted.shape, drawn, "uniform")
 
@@ -217,8 +217,8 @@ def _normal_elements(
     middle, deviation = (te.cast(value[()], "float64") for value in parameters)
 
     def drawn(*i: te.Expr) -> te.Expr:
-        length = te.call("sqrt", te.call("log", 1.0 - _share(words[*i, 0])) * -2.0)
-        cosine = te.call("cos", _share(words[*i, 1]) * (2 * pi))
+        length = te.call("sqrt", te.call("log", 1.0 - share_of(words[*i, 0])) * -2.0)
+        cosine = te.call("cos", share_of(words[*i, 1]) * (2 * pi))
         return te.cast(middle + length * cosine * deviation, wanted.dtype)
 
     return following, te.compute(wanted.shape, drawn, "normal")
@@ -379,7 +379,7 @@ def _multinomial_loops(
                 b.store(total, (), total[()] + te.select(share > 0, share, 0.0))
                 b.store(sums, number, total[()])
             with b.loop(num_samples) as i:
-                drawn = b.let(_share(words[*row, i]) * total[()])
+                drawn = b.let(share_of(words[*row, i]) * total[()])
                 found = lower_bound(b, classes, lambda number: sums[number] <= drawn)
                 chosen = te.minimum(found, classes - 1)
                 b.store(result, (*row, i), te.cast(chosen, "int32"))

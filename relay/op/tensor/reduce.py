@@ -471,6 +471,7 @@ VARIANCE = define(
     reference=rounded_once(with_attrs(VarianceAttrs, _variance)),
     compute=with_attrs(VarianceAttrs, _variance_compute),
     fusion=FusionKind.COMM_REDUCE,
+    layout=layout_rules.spread,
     sign=always(Sign.NOT_NEGATIVE),
     helper=variance,
     samples=[

@@ -14,6 +14,7 @@ other results, mean and variance, are those given. Dropout does nothing:
 
 nn.dropout(%x).0  ->  %x
 
+The operators of training, `nn.batch_norm_training` and `nn.dropout_training`, stay.
 Layer, instance and group normalization and l2_normalize compute statistics from the data itself.
 One kernel does that with the data in cache, so they stay one operator, unless `all_norms` is set:
 
@@ -35,7 +36,7 @@ from relay import dtypes, tree
 from relay.analysis.purity import Purity
 from relay.immutable import frozen
 from relay.ir import expr as ir
-from relay.ir.types import TensorType
+from relay.ir.types import TensorType, Type
 from relay.op.building.numerics import computing_dtype
 from relay.op.opdef import OpDef
 from relay.op.tensor.binary import add, divide, maximum, multiply, subtract
@@ -50,11 +51,12 @@ from relay.transform.base import FunctionPass
 
 
 @frozen
-class _Site:
+class Site:
     """What is known about a call: the type of the data, and the attributes."""
 
     data: TensorType
     attrs: Any
+    types: Sequence[Type] = ()  # of all arguments
 
     @property
     def rank(self) -> int:
@@ -101,7 +103,7 @@ class _Site:
 
 
 def _batch_norm(
-    site: _Site,
+    site: Site,
     data: ir.Expr,
     gamma: ir.Expr,
     beta: ir.Expr,
@@ -117,20 +119,20 @@ def _batch_norm(
     return ir.Tuple((result, moving_mean, moving_var))
 
 
-def _dropout(site: _Site, data: ir.Expr) -> ir.Expr:
+def _dropout(site: Site, data: ir.Expr) -> ir.Expr:
     return ir.Tuple((data, ones_like(data)))
 
 
-def _layer_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
+def _layer_norm(site: Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
     return site.affine(site.standardized(site.widened(data), [site.axis]), gamma, beta)
 
 
-def _instance_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
+def _instance_norm(site: Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
     inside = [axis for axis in range(1, site.rank) if axis != site.axis]
     return site.affine(site.standardized(site.widened(data), inside), gamma, beta)
 
 
-def _group_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
+def _group_norm(site: Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir.Expr:
     # the axis of the channels becomes one of groups and one of the channels in a group
     before = [0] * site.axis
     groups = reshape(site.widened(data), [*before, -4, site.attrs.num_groups, -1, -2])
@@ -139,7 +141,7 @@ def _group_norm(site: _Site, data: ir.Expr, gamma: ir.Expr, beta: ir.Expr) -> ir
     return site.affine(normal, gamma, beta)
 
 
-def _l2_normalize(site: _Site, data: ir.Expr) -> ir.Expr:
+def _l2_normalize(site: Site, data: ir.Expr) -> ir.Expr:
     wide = site.widened(data)
     squares = sum_(multiply(wide, wide), axis=site.attrs.axis, keepdims=True)
     length = sqrt(maximum(squares, site.number(site.attrs.eps)))
@@ -168,10 +170,10 @@ class SimplifyInference(FunctionPass):
 
     def rewrite(self, function: ir.Function) -> ir.Function:
         unpackings = {**OF_TRAINING, **NORMS} if self.all_norms else OF_TRAINING
-        return tree.transform(function, _Unpacking(function, unpackings).visit)
+        return tree.transform(function, Unpacking(function, unpackings).visit)
 
 
-class _Unpacking:
+class Unpacking:
     """Rewrites calls of some operators, and projections of their results."""
 
     def __init__(self, root: ir.Function, unpackings: Mapping[str, Unpack]) -> None:
@@ -205,7 +207,8 @@ class _Unpacking:
             return after
         ty = before.args[0].checked_type
         assert isinstance(ty, TensorType)
-        result = unpack(_Site(ty, before.attrs), *after.args)
+        types = [argument.checked_type for argument in before.args]
+        result = unpack(Site(ty, before.attrs, types), *after.args)
         if isinstance(result, ir.Tuple):
             self._tuples[before] = result
             self._calls[result] = before

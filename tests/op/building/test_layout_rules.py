@@ -44,6 +44,8 @@ CASES = {
     "nn.dropout(%y).0": ALWAYS,
     "sum(%y, axis=[2, 3])": ALWAYS,
     "mean(%y, axis=[2, 3], keepdims=True)": ALWAYS,
+    "variance(%y, mean(%y, axis=[2, 3], keepdims=True), axis=[2, 3])": ALWAYS,
+    "variance(%y, mean(%y, axis=[1], keepdims=True), axis=[1])": WHOLE,
     "max(%y, axis=[1])": ALWAYS,
     "max(%y, axis=[1], keepdims=True)": WHOLE,
     "min(%y, axis=[0, 1], exclude=True)": ALWAYS,

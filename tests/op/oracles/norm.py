@@ -39,6 +39,16 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, axis, epsilon, center
     return normal.movedim(1, axis), moving_mean, moving_var
 
 
+def batch_norm_training(
+    data, gamma, beta, moving_mean, moving_var, axis, epsilon, center, scale, momentum
+):
+    weight, bias = affine(gamma, beta, center, scale)
+    mean, var = wide(moving_mean), wide(moving_var)  # torch writes them
+    front = second(data, axis)
+    normal = F.batch_norm(front, mean, var, weight, bias, True, momentum, epsilon)
+    return normal.movedim(1, axis), mean, var
+
+
 def layer_norm(data, gamma, beta, axis, epsilon, center, scale):
     weight, bias = affine(gamma, beta, center, scale)
     return F.layer_norm(last(data, axis), gamma.shape, weight, bias, epsilon).movedim(-1, axis)
@@ -82,6 +92,7 @@ def cross_entropy_with_logits(x, y):
 ORACLES = {
     "nn.bias_add": bias_add,
     "nn.batch_norm": batch_norm,
+    "nn.batch_norm_training": batch_norm_training,
     "nn.layer_norm": layer_norm,
     "nn.instance_norm": instance_norm,
     "nn.group_norm": group_norm,

@@ -84,7 +84,14 @@ def multinomial(key, probs, num_samples):
     return following, np.array(chosen).reshape(*batch, num_samples)
 
 
+def dropout_training(key, data, rate):
+    following, found = take(key, data.size)
+    kept = np.array([share(w) >= rate for w in found]).reshape(data.shape)
+    return following, np.where(kept, data.astype(float) / (1 - rate), 0)
+
+
 ORACLES = {
+    "nn.dropout_training": dropout_training,
     "random.threefry_generate": threefry_generate,
     "random.threefry_split": threefry_split,
     "random.uniform": uniform,

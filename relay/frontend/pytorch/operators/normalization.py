@@ -13,7 +13,8 @@ from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node, Size
 from relay.frontend.pytorch.shapes import dimensions, to_shape, volume
 from relay.ir.dims import Dim
-from relay.ir.expr import Expr
+from relay.ir.expr import Expr, TupleGetItem
+from relay.op.nn.training import BATCH_NORM_TRAINING
 
 table = Converters()
 
@@ -69,21 +70,27 @@ def _statistics(node: Node, data: Expr) -> tuple[Expr, Expr]:
     return node.let(op.squeeze(mean, axes)), node.let(op.squeeze(variance, axes))
 
 
-def _moved(
-    node: Node, data: Expr, running: Sequence[Expr], here: Sequence[Expr], momentum: float
-) -> list[Expr]:
-    """The running mean and variance after a batch."""
-    count = node.let(op.cast(op.ndarray_size(data, "int64"), node.dtype(here[0])))
-    channels = node.let(op.cast(node.size(data, 1), node.dtype(here[0])))
-    each = node.let(count / channels)
-    unbiased = here[1] * (each / (each - node.number(1, each)))
-    found = []
-    for old, new in zip(running, (here[0], unbiased), strict=True):
-        dtype, new = node.dtype(old), node.let(new)
-        share = node.number(momentum, new)
-        mixed = node.as_dtype(old, node.dtype(new)) * (node.number(1, new) - share) + new * share
-        found.append(node.as_dtype(node.let(mixed), dtype))
-    return found
+def _of_batch(
+    node: Node,
+    data: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    running: Sequence[Expr],
+    momentum: float,
+    eps: float,
+) -> tuple[Expr, list[Expr]]:
+    """Data normalized by the statistics of the batch, and the running ones after it."""
+    dtype, wide = node.dtype(data), wide_type(node, data, *running)
+    channels = node.shape(data)[1]
+    vectors = [_vector(node, weight, channels, 1, wide), _vector(node, bias, channels, 0, wide)]
+    vectors += [node.as_dtype(one, wide) for one in running]
+    while len(vectors) < 4:
+        vectors.append(_vector(node, None, channels, 0, wide))
+    known = {"axis": 1, "epsilon": eps, "momentum": momentum}
+    made = node.let(BATCH_NORM_TRAINING(node.as_dtype(data, wide), *vectors, **known))
+    found, *moved = (node.let(TupleGetItem(made, place)) for place in range(3))
+    after = [node.as_dtype(new, node.dtype(old)) for old, new in zip(running, moved, strict=False)]
+    return node.as_dtype(found, dtype), after
 
 
 def _inverse(node: Node, variance: Expr, eps: float) -> Expr:
@@ -113,7 +120,7 @@ def batch_norm(
     cudnn_enabled: bool = False,
 ) -> Expr:
     if training or running_mean is None or running_var is None:
-        running_mean, running_var = _statistics(node, input)
+        return _of_batch(node, input, weight, bias, (), 0.0, eps)[0]
     return _by_channels(node, input, weight, bias, running_mean, running_var, eps)
 
 
@@ -141,10 +148,10 @@ def native_batch_norm(
     dtype = _saved_type(node, input, weight, bias, *running)
     if training:
         here = _statistics(node, input)
-        found = _by_channels(node, input, weight, bias, *here, eps)
+        found, moved = _of_batch(node, input, weight, bias, running, momentum, eps)
         saved = _saved(node, [here[0], _inverse(node, here[1], eps)], dtype)
         if "functional" in node.operator:
-            changed = _moved(node, input, running, here, momentum)
+            changed = moved
     else:
         found = batch_norm(
             node, input, weight, bias, running_mean, running_var, False, momentum, eps
