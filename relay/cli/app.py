@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from relay.cli import bench, cache, compile, doctor, inspect, opt, profile, run
+from relay.cli import bench, cache, compile, doctor, inspect, opt, profile, run, view
 from relay.cli.output import say
 from relay.errors import RelayError
 
@@ -32,6 +32,7 @@ app.command("bench")(bench.bench)
 app.command("profile")(profile.profile)
 app.command("inspect")(inspect.inspect)
 app.command("opt")(opt.opt)
+app.command("view")(view.view)
 app.command("doctor")(doctor.doctor)
 app.add_typer(cache.app, name="cache")
 

@@ -32,6 +32,7 @@ from relay.pipeline.weights import given_weights, named_weights
 from relay.program.straight import is_straight_line
 from relay.target.target import wanted
 from relay.transform.base import Pass
+from relay.transform.catalogue import is_pass
 from relay.transform.context import PassContext
 from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
 from relay.transform.infer_type import InferType
@@ -184,11 +185,11 @@ class _Search:
             inside = 0
 
             def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-                self.inside += not _is_sequence(info)
+                self.inside += is_pass(info.name)
 
             def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-                self.inside -= not _is_sequence(info)
-                if not self.inside and not _is_sequence(info):
+                self.inside -= is_pass(info.name)
+                if not self.inside and is_pass(info.name):
                     steps.append((info, mod.copy()))
 
         with PassContext(instruments=[Record()]):
@@ -269,13 +270,6 @@ class _Search:
         given = programs.arguments(self.module, self.weights, self.inputs)
         script = reproducers.of_kernel(self.module, given, options, self.tolerance)
         return Comparison(difference, "program", "its instructions or memory", reproducer=script)
-
-
-def _is_sequence(info: PassInfo) -> bool:
-    """Whether it is a list of passes, which has no name of its own."""
-    from relay import transform
-
-    return not hasattr(transform, info.name)
 
 
 def _pass_of(info: PassInfo, target: Any) -> Pass:

@@ -54,6 +54,11 @@ def exports() -> dict[str, str]:
     return found
 
 
+def is_pass(name: str) -> bool:
+    """Whether a pass of that name is here; sequences have names of their own."""
+    return name in exports()
+
+
 def find(name: str) -> Any | None:
     """What `relay.transform.<name>` is; None when no file offers it, or when it is a file, which
     Python finds by itself."""

@@ -8,6 +8,9 @@ pictures.py    DOT, SVG, PNG, text
 visualizer.py  parsers and plotters
 notebook.py    what notebooks show
 trace.py       a run as events in time
+collect.py     all that a page about a model shows, as data
+page           the page, with its scripts; vendor: the library that lays out its graph
+serve.py       the page, served on the loopback address
 """
 
 from relay.viz.visualizer import DefaultVizParser as DefaultVizParser

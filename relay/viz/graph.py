@@ -21,6 +21,7 @@ from relay.ir.module import IRModule
 from relay.ir.scopes import Scopes
 
 OUTSIDE = -1  # the parent of what is in no box
+NODE = "relay_viz_node_"  # begins names that stand for nodes, and is in no program
 
 
 @dataclass(slots=True)
@@ -218,11 +219,14 @@ class _Builder:
         if not isinstance(part, ir.Call | ir.Tuple | ir.TupleGetItem) or self._is_fused(part):
             return ""
 
+        names: dict[str, ir.Var] = {}  # two variables of one name would be printed as two
+
         def operand(e: ir.Expr) -> ir.Expr:
             if isinstance(e, ir.Op | ir.GlobalVar | ir.Constructor | ir.Var | ir.Constant):
                 return e
             maker = self.nodes.get(id(self._value(e)))
-            return ir.Var("?" if maker is None else f"n{maker.number}")
+            name = "unknown" if maker is None else f"{NODE}{maker.number}_"
+            return names.setdefault(name, ir.Var(name))
 
         made = [operand(child) for child in tree.children(part)]
         lines = tree.rebuild(part, made).astext(show_meta_data=False).splitlines()
@@ -251,8 +255,10 @@ def _in_order(graph: Graph) -> Graph:
 
 
 def _renumbered(text: str, numbers: dict[int, int]) -> str:
-    """`%n12` by the new number."""
-    return re.sub(r"%n(\d+)\b", lambda m: f"%n{numbers[int(m[1])]}", text) if text else text
+    """`%n12` for the node that had another number before."""
+    if NODE not in text:
+        return text
+    return re.sub(rf"%{NODE}(\d+)_", lambda m: f"%n{numbers[int(m[1])]}", text)
 
 
 def _ranks(graph: Graph) -> list[int]:

@@ -156,3 +156,12 @@ def test_the_machine_and_the_cache_are_described(command, monkeypatch, tmp_path,
     assert json.loads(command("cache", "info", "--json"))["bytes"] > 0
     assert json.loads(command("cache", "clear", "--json"))["removed"] > 0
     assert json.loads(command("cache", "info", "--json"))["bytes"] == 0
+
+
+def test_a_page_is_written_and_served(model, command, tmp_path):
+    command("view", model / "mlp.relay", "-o", tmp_path / "mlp.html", "--no-roof")
+    assert "<title>mlp.relay" in (tmp_path / "mlp.html").read_text()
+    served = ("view", model / "mlp.relay", "--serve")
+    assert "either written or served" in command(*served, "-o", tmp_path / "x.html", code=2)
+    assert "no file" in command("view", tmp_path / "nothing.relay", code=1)
+    assert "cannot read" in command("view", tmp_path / "nothing.relay", "--serve", code=1)

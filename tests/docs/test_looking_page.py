@@ -1,16 +1,26 @@
-"""The programs on the page about looking at programs run, and print what it says."""
+"""The programs on the pages about looking at programs run, and print what these say."""
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "looking.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_every_program_on_the_page_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def run(page):
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), names)
+    for block in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL):
+        exec(compile(block, page, "exec"), names)
+
+
+def test_a_page_is_made_in_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("viewer.md")
+    assert "<title>mlp" in (tmp_path / "mlp.html").read_text()
+
+
+def test_pictures_values_and_times_are_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run("looking.md")
     assert (tmp_path / "mlp.svg").stat().st_size
     printed = capsys.readouterr().out
     assert "%n3 nn.dense <- %n2, %fc1_weight" in printed  # the parser here

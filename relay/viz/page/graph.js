@@ -1,0 +1,213 @@
+// The graph: which boxes are open, its layout by the worker, drawing, moving around.
+"use strict";
+const graphView = { open: new Set(), inside: new Map(), above: [], matrix: [1, 0, 0], request: 0, shown: new Map(), hits: new Set(), fit: true, worker: null };
+const ROW = 26, LETTER = 7;
+
+function startWorker() {
+  const url = URL.createObjectURL(new Blob([byId("worker").textContent], { type: "text/javascript" }));
+  graphView.worker = new Worker(url);
+  graphView.worker.onmessage = (event) => { if (event.data.request === graphView.request) drawGraph(event.data); };
+}
+
+function chooseGraph(number) {
+  state.graph = number;
+  state.chosen = -1;
+  graphView.hits = new Set();
+  const { nodes } = graphOf();
+  graphView.above = nodes.map((node) => node[PARENT]);
+  graphView.inside = new Map([[-1, []]]);
+  nodes.forEach((node, id) => {
+    if (!graphView.inside.has(node[PARENT])) graphView.inside.set(node[PARENT], []);
+    graphView.inside.get(node[PARENT]).push(id);
+  });
+  const tops = graphView.inside.get(-1);
+  graphView.open = new Set(tops.length === 1 ? tops : []);
+  graphView.fit = true;
+  for (const button of byId("graphs").children) button.classList.toggle("on", +button.dataset.graph === number);
+  layOutGraph();
+}
+
+const isBox = (id) => graphView.inside.has(id);
+
+function visible(id) { // the innermost shown node around a node
+  let shown = id;
+  for (let at = graphView.above[id]; at !== -1; at = graphView.above[at]) if (!graphView.open.has(at)) shown = at;
+  return shown;
+}
+
+function chain(id) {
+  const found = [];
+  for (; id !== -1; id = graphView.above[id]) found.push(id);
+  return found.reverse();
+}
+
+function shownEdges() { // by the box that an edge is drawn in
+  const found = new Map(), { edges, types } = graphOf(), chains = new Map();
+  const chainOf = (id) => { if (!chains.has(id)) chains.set(id, chain(visible(id))); return chains.get(id); };
+  for (const [source, target, type] of edges) {
+    const from = chainOf(source), to = chainOf(target);
+    let depth = 0;
+    while (depth < Math.min(from.length, to.length) - 1 && from[depth] === to[depth]) depth++;
+    const a = from[depth], b = to[depth];
+    if (a === b) continue;
+    const box = graphView.above[a], key = `${a} ${b}`;
+    if (!found.has(box)) found.set(box, new Map());
+    if (!found.get(box).has(key)) found.get(box).set(key, [a, b, types[type]]);
+  }
+  return found;
+}
+
+function layOutGraph() {
+  const { nodes } = graphOf(), edges = shownEdges(), scopes = [], sizes = {};
+  const visit = [[-1, false]];
+  while (visit.length) {
+    const [box, ready] = visit.pop();
+    if (ready) {
+      scopes.push({ id: box, members: graphView.inside.get(box), edges: [...(edges.get(box)?.values() ?? [])] });
+      continue;
+    }
+    visit.push([box, true]);
+    for (const id of graphView.inside.get(box) ?? []) {
+      sizes[id] = [Math.max(50, shortened(nodes[id][LABEL]).length * LETTER + 18), ROW];
+      if (isBox(id) && graphView.open.has(id)) visit.push([id, false]);
+    }
+  }
+  graphView.labels = edges;
+  graphView.request++;
+  byId("status").textContent = "laying out…";
+  graphView.worker.postMessage({ request: graphView.request, scopes, sizes });
+}
+
+const shortened = (label) => (label.length > 42 ? `${label.slice(0, 40)}…` : label);
+
+function drawGraph({ places, paths, size }) {
+  const { nodes } = graphOf(), world = byId("world"), fragment = document.createDocumentFragment(), corner = new Map([[-1, [0, 0]]]);
+  graphView.shown = new Map();
+  const order = [...graphView.inside.get(-1)], lines = [];
+  const path = (box, [ox, oy]) => {
+    const types = graphView.labels.get(box);
+    for (const [a, b, points] of paths[box] ?? []) lines.push([a, b, points.map(([x, y]) => [x + ox, y + oy]), types?.get(`${a} ${b}`)?.[2] ?? ""]);
+  };
+  path(-1, [0, 0]);
+  for (let at = 0; at < order.length; at++) {
+    const id = order[at], [x, y, width, height] = places[id], [ox, oy] = corner.get(graphView.above[id]);
+    const place = [x + ox, y + oy, width, height], open = isBox(id) && graphView.open.has(id);
+    corner.set(id, [place[0], place[1]]);
+    const group = drawn("g", { class: `node ${nodes[id][KIND]}${isBox(id) ? (open ? " opened" : " closed") : ""}${graphView.hits.has(id) ? " hit" : ""}`, "data-id": id });
+    group.append(drawn("title", {}, [nodes[id][LABEL], nodes[id][TYPE]].filter(Boolean).join("\n")));
+    group.append(drawn("rect", { x: place[0], y: place[1], width, height }));
+    const mark = isBox(id) ? (open ? "− " : "+ ") : "";
+    group.append(drawn("text", { x: place[0] + width / 2, y: place[1] + (open ? 15 : height / 2 + 4) }, mark + shortened(nodes[id][LABEL])));
+    fragment.append(group);
+    graphView.shown.set(id, { group, place });
+    if (open) { order.push(...graphView.inside.get(id)); path(id, corner.get(id)); }
+  }
+  graphView.lines = [];
+  for (const [a, b, points, type] of lines) {
+    const curve = drawn("path", { class: "edge", d: curveOf(points) });
+    curve.append(drawn("title", {}, type));
+    fragment.append(curve);
+    graphView.lines.push([a, b, curve]);
+    const shape = type.match(/^Tensor\[\((.*)\), (\w+)\]$/);
+    if (lines.length < 400 && type) {
+      const [x, y] = points[Math.floor(points.length / 2)];
+      fragment.append(drawn("text", { class: "type", x: x + 2, y: y + 3 }, shape ? `${shape[2]}[${shape[1]}]` : shortened(type)));
+    }
+  }
+  world.replaceChildren(fragment);
+  graphView.size = size;
+  if (graphView.fit) fitGraph();
+  byId("status").textContent = `${graphView.shown.size} of ${nodes.length} nodes`;
+  document.body.dataset.ready = String(graphView.request);
+  markChosen();
+}
+
+function curveOf(points) {
+  let text = `M${points[0]}`;
+  for (let i = 1; i < points.length - 1; i++) {
+    const [x, y] = points[i], [nx, ny] = points[i + 1];
+    text += i === points.length - 2 ? `Q${x},${y} ${nx},${ny}` : `Q${x},${y} ${(x + nx) / 2},${(y + ny) / 2}`;
+  }
+  return points.length === 2 ? `${text}L${points[1]}` : text;
+}
+
+function moved([scale, x, y]) {
+  graphView.matrix = [scale, x, y];
+  byId("world").setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+}
+
+function fitGraph() {
+  const canvas = byId("canvas").getBoundingClientRect(), [width, height] = graphView.size ?? [1, 1];
+  const scale = Math.max(0.25, Math.min(1.1, canvas.width / width, canvas.height / height));
+  moved([scale, Math.max(0, (canvas.width - width * scale) / 2), 4]);
+  graphView.fit = false;
+}
+
+function toggleBox(id) {
+  if (!isBox(id)) return;
+  if (graphView.open.has(id)) graphView.open.delete(id); else graphView.open.add(id);
+  layOutGraph();
+}
+
+function reveal(id) {
+  for (let at = graphView.above[id]; at !== -1; at = graphView.above[at]) graphView.open.add(at);
+  graphView.center = id;
+  layOutGraph();
+}
+
+function choose(id, center = false) {
+  state.chosen = id;
+  if (id !== -1 && !graphView.shown.has(id)) { reveal(id); showDetails(); return; }
+  if (center) graphView.center = id;
+  markChosen();
+  showDetails();
+}
+
+function markChosen() {
+  for (const old of document.querySelectorAll("#world .chosen")) old.classList.remove("chosen");
+  const found = graphView.shown.get(state.chosen);
+  for (const [a, b, curve] of graphView.lines ?? []) curve.classList.toggle("near", a === state.chosen || b === state.chosen);
+  if (!found) return;
+  found.group.classList.add("chosen");
+  if (graphView.center === state.chosen) {
+    const canvas = byId("canvas").getBoundingClientRect(), scale = Math.max(graphView.matrix[0], 0.7), [x, y, width, height] = found.place;
+    moved([scale, canvas.width / 2 - (x + width / 2) * scale, canvas.height / 2 - (y + Math.min(height, 200) / 2) * scale]);
+    graphView.center = -1;
+  }
+}
+
+function startGraph() {
+  startWorker();
+  const canvas = byId("canvas");
+  state.data.graphs.forEach((graph, number) => byId("graphs").append(element("button", { "data-graph": number, onclick: () => chooseGraph(number) }, graph.name)));
+  const boxOf = (event) => event.target.closest?.(".node");
+  let drag = null;
+  canvas.addEventListener("pointerdown", (event) => { drag = [event.clientX, event.clientY, ...graphView.matrix, false]; });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!drag || !(event.buttons & 1)) return;
+    const dx = event.clientX - drag[0], dy = event.clientY - drag[1];
+    if (Math.abs(dx) + Math.abs(dy) > 3) drag[5] = true;
+    if (drag[5]) moved([drag[2], drag[3] + dx, drag[4] + dy]);
+  });
+  canvas.addEventListener("click", (event) => {
+    const box = boxOf(event);
+    if (box && !drag?.[5]) choose(+box.dataset.id);
+  });
+  canvas.addEventListener("dblclick", (event) => { const box = boxOf(event); if (box) toggleBox(+box.dataset.id); });
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const [scale, x, y] = graphView.matrix, place = canvas.getBoundingClientRect();
+    const next = Math.max(0.02, Math.min(4, scale * Math.exp(-event.deltaY / 400)));
+    const px = event.clientX - place.left, py = event.clientY - place.top;
+    moved([next, px - ((px - x) * next) / scale, py - ((py - y) * next) / scale]);
+  }, { passive: false });
+  byId("open-all").onclick = () => {
+    let shown = 0;
+    for (const [box, members] of graphView.inside) if (box !== -1 && (shown += members.length) < 3000) graphView.open.add(box);
+    graphView.fit = true;
+    layOutGraph();
+  };
+  byId("close-all").onclick = () => { graphView.open = new Set(graphView.inside.get(-1).length === 1 ? graphView.inside.get(-1) : []); graphView.fit = true; layOutGraph(); };
+  byId("fit").onclick = fitGraph;
+  chooseGraph(state.data.graphs.length - 1);
+}
