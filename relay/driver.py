@@ -62,8 +62,9 @@ def compile(
     """Compile `model` for this machine, or for `target`.
 
     A model is a module, a function or another expression, a function of Python (`relay.function`),
-    a model of ONNX (its path, its bytes or an `onnx.ModelProto`), or one of PyTorch: an
-    `nn.Module`, an `ExportedProgram`, the path of a `.pt2` file, a traced or scripted module.
+    a model of ONNX (its path, its bytes or an `onnx.ModelProto`), of TFLite or of Keras (the same,
+    a `tflite.Model` or a `keras.Model`), or one of PyTorch: an `nn.Module`, an `ExportedProgram`,
+    the path of a `.pt2` file, a traced or scripted module.
 
     `params` are weights, by the names of parameters of `main`; they can be changed later with
     `set_params`. For a model of PyTorch, which has its own, the second argument are example inputs,

@@ -1,12 +1,13 @@
 """What can be compiled, as a module: modules, expressions, functions of Python, and models of ONNX,
-TensorFlow, TFLite and PyTorch."""
+TensorFlow, TFLite, Keras and PyTorch."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from relay.errors import RelayError
 from relay.immutable import frozen
@@ -14,21 +15,23 @@ from relay.ir.expr import Expr
 from relay.ir.module import HasModule, IRModule
 
 if TYPE_CHECKING:
+    import keras
     import tflite
     from onnx import ModelProto
     from torch.export import ExportedProgram
     from torch.jit import ScriptFunction, ScriptModule
     from torch.nn import Module
 
-# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite or of
-# TensorFlow; a folder is a saved model of TensorFlow; a path that ends in .pt2 is an exported
+# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite, of Keras
+# or of TensorFlow; a folder is a saved model of TensorFlow; a path that ends in .pt2 is an exported
 # program, one in .pt or .jit TorchScript.
 Model: TypeAlias = (
     "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto | Module"
-    " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any] | tflite.Model"
+    " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any] | tflite.Model | keras.Model"
 )
 TFLITE = slice(4, 8), b"TFL3"  # where a file of TFLite says what it is
 GRAPH_START = 32  # bytes that tell models of TensorFlow from others
+HDF5, ZIP = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"  # how files begin
 
 
 @frozen
@@ -66,7 +69,7 @@ def is_pytorch(model: Any) -> bool:
     """Whether it is a model of PyTorch, or the path of one; nothing is imported."""
     if isinstance(model, str | os.PathLike):
         return os.fspath(model).endswith((".pt2", ".pt", ".jit"))
-    if (torch := sys.modules.get("torch")) is None:
+    if (torch := sys.modules.get("torch")) is None or is_keras(model):
         return False
     kinds = [torch.nn.Module, torch.jit.ScriptFunction]
     if (export := sys.modules.get("torch.export")) is not None:
@@ -98,6 +101,10 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
         from relay.frontend import from_tflite
 
         return from_tflite(model)  # type: ignore[no-any-return]
+    if is_keras(model):
+        from relay.frontend import from_keras
+
+        return from_keras(model)  # type: ignore[no-any-return]
     if is_tensorflow(model):
         from relay.frontend import from_tensorflow
 
@@ -112,7 +119,8 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
     raise RelayError(
         f"cannot compile a {_name(model)}; give a relay.IRModule, a relay.Function or another "
         "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto), of TFLite "
-        "(its path, its bytes or a tflite.Model) or of TensorFlow (a saved model, a frozen graph, "
+        "(its path, its bytes or a tflite.Model), of Keras (a keras.Model, or the path or the "
+        "bytes of a .keras or .h5 file) or of TensorFlow (a saved model, a frozen graph, "
         "a concrete function), or one of PyTorch: a torch.nn.Module with "
         "example inputs, a torch.export.ExportedProgram, the path of a .pt2 file, or "
         "a scripted module"
@@ -180,3 +188,33 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         if byte < 128:
             break
     return value, place
+
+
+def is_keras(model: object) -> bool:
+    """Whether a model is one of Keras: an object, or a file or bytes that say so."""
+    if isinstance(model, bytes):
+        return is_keras_file(io.BytesIO(model))
+    if isinstance(model, str | os.PathLike):
+        try:
+            with open(model, "rb") as file:
+                return is_keras_file(file)
+        except (OSError, ValueError):
+            return False  # reported where it is read
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(model, keras.Layer)
+
+
+def is_keras_file(file: IO[bytes]) -> bool:
+    """Whether a file is HDF5, or an archive with the entries of a `.keras` file."""
+    start = file.read(len(HDF5))
+    if start == HDF5:
+        return True
+    if not start.startswith(ZIP):
+        return False
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return {"config.json", "metadata.json"} <= {*archive.namelist()}
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False

@@ -1,0 +1,1 @@
+"""Converters of layers, one file per family."""

@@ -1,0 +1,1 @@
+"""Converters of operations of `keras.ops`, one file per family."""
