@@ -12,6 +12,7 @@ from relay.check.infer import infer_module
 from relay.errors import FrontendError, SourceName, Span, did_you_mean
 from relay.frontend.common.builder import Builder
 from relay.frontend.common.converters import Converters
+from relay.frontend.common.layouts import LAYOUTS, channels_first
 from relay.frontend.common.naming import quoted
 from relay.frontend.common.scope import ImportScope
 from relay.frontend.keras.config import LayerInfo, ModelInfo, broken, model_of, refs_in
@@ -27,19 +28,8 @@ from relay.ir.types import ShapeVar, TensorType, TypeVar
 from relay.nd import NDArray
 from relay.prelude import Prelude
 from relay.transform.functional.remove_unused_functions import RemoveUnusedFunctions
-from relay.transform.layout.convert_layout import ConvertLayout
 
 Shape = Sequence["Dim | None"]
-
-# what `layout="NCHW"` asks for; operators whose images have their channels first stay as they are
-LAYOUTS = {
-    "nn.conv2d": ("NCHW", "default"),
-    "nn.conv2d_transpose": ("NCHW", "default"),
-    "nn.max_pool2d": ("NCHW",),
-    "nn.avg_pool2d": ("NCHW",),
-    "nn.global_max_pool2d": ("NCHW",),
-    "nn.global_avg_pool2d": ("NCHW",),
-}
 
 
 def from_keras(
@@ -56,10 +46,9 @@ def from_keras(
     None is open. With `layout="NCHW"` convolutions and pools have their channels first. `layers`
     are tables of converters of the user's own.
     """
-    if layout not in (None, "NHWC", "NCHW"):
-        raise FrontendError.of(
-            "there is no such layout", expected="NHWC or NCHW", found=str(layout)
-        )
+    if layout not in (None, *LAYOUTS):
+        expected = " or ".join(LAYOUTS)
+        raise FrontendError.of("there is no such layout", None, expected, str(layout))
     tables = (*layers, *built_in())
     source = read(model, lambda found: survey(found, tables))
     info = model_of(source.model)
@@ -76,7 +65,7 @@ def from_keras(
     module["main"] = main.with_attr("output_tensor_names", names)
     module = infer_module(RemoveUnusedFunctions()(module))
     if layout == "NCHW":
-        module = ConvertLayout(LAYOUTS)(module)
+        module = channels_first(module)
     params = {name: NDArray(data.copy()) for name, (_, data) in importer.params.items()}
     return module, params
 

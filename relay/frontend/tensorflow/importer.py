@@ -13,6 +13,7 @@ from relay import op
 from relay.check.infer import infer_module
 from relay.errors import FrontendError
 from relay.frontend.common.converters import Converters
+from relay.frontend.common.layouts import LAYOUTS, channels_first
 from relay.frontend.common.naming import quoted
 from relay.frontend.common.scope import ImportScope
 from relay.frontend.tensorflow.converters import built_in
@@ -32,9 +33,6 @@ from relay.ir.types import TensorType
 from relay.nd import NDArray
 from relay.prelude import Prelude
 from relay.transform.functional.remove_unused_functions import RemoveUnusedFunctions
-from relay.transform.layout.convert_layout import ConvertLayout
-
-LAYOUTS = ("NHWC", "NCHW")
 
 
 def from_tensorflow(
@@ -84,7 +82,7 @@ def from_tensorflow(
     module["main"] = main.with_attr("output_tensor_names", list(info.outputs))
     module = infer_module(RemoveUnusedFunctions()(module))
     params = {one.name_hint: data for one, data in held.items()} | states.begin
-    return (_channels_first(module) if layout == "NCHW" else module), params
+    return (channels_first(module) if layout == "NCHW" else module), params
 
 
 def _weights(info: Model, importer: GraphImporter, taken: set[str]) -> dict[Var, NDArray]:
@@ -122,11 +120,3 @@ def _tensor(name: str, value: Value) -> Expr:
     if not isinstance(value, Expr):
         raise FrontendError.of(f"output {quoted(name)} is {KINDS[type(value)]}, not a tensor")
     return value
-
-
-def _channels_first(module: IRModule) -> IRModule:
-    """Convolutions and pools of images with their channels first."""
-    images = ("nn.conv2d", "nn.conv2d_transpose")
-    pools = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "image.resize2d")
-    wanted = {**{one: ["NCHW", "default"] for one in images}, **{one: ["NCHW"] for one in pools}}
-    return ConvertLayout(wanted)(module)
