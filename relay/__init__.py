@@ -165,6 +165,7 @@ _MODULES: dict[str, str] = {
             "parser",
             "pipeline",
             "prelude",
+            "quantize",
             "serialize",
             "settings",
             "target",

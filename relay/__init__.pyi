@@ -27,6 +27,7 @@ from relay import parser as parser
 from relay import pipeline as pipeline
 from relay import prelude as prelude
 from relay import qnn as qnn
+from relay import quantize as quantize
 from relay import serialize as param_dict
 from relay import serialize as serialize
 from relay import settings as settings

@@ -49,6 +49,7 @@ def compile(
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     input_infos: Sequence[Any] | None = None,
+    quantize: Quantize | None = None,
     target: str | Target | None = None,
     level: int = 3,
     threads: int | None = None,
@@ -70,6 +71,9 @@ def compile(
     `set_params`. For a model of PyTorch, which has its own, the second argument are example inputs,
     a tuple, with those by name in `kwargs`; `dynamic_shapes` says, as for `torch.export.export`,
     which sizes stay open, and `input_infos` are names and shapes of the inputs of a scripted one.
+
+    With `quantize` the model is quantized first: `relay.quantize.int8(dataset)`, or another
+    function of a module and its weights, which are constants in the module it returns.
 
     `level` is that of `relay.pipeline`, `threads` the most threads a call uses
     (`RELAY_NUM_THREADS`, else one per core). With `exact` no kernel may approximate; with `checked`
@@ -93,6 +97,7 @@ def compile(
             example=example,
             cache=cache,
             progress=report,
+            quantize=quantize,
             **options,  # type: ignore[arg-type]
         )
         report("weights", 0, 0)
@@ -109,6 +114,10 @@ def compile_graph(
     return StraightLineExecutable(
         made.program, made.code, made.weights, state=made.state, convention=made.convention
     )
+
+
+# (the module, its weights) -> the module, quantized, with the weights in it
+Quantize = Callable[[IRModule, Mapping[str, Any]], IRModule]
 
 
 def explained(
@@ -160,6 +169,7 @@ def compile_program(
     example: Example | None = None,
     progress: Progress = silent,
     watch: Watch | None = None,
+    quantize: Quantize | None = None,
 ) -> Compiled:
     """Compile the program of a model; `example` are example inputs of one of PyTorch. `whole`: as
     a whole program, be it straight-line code or not; by default only where it is not. `watch` is
@@ -180,6 +190,8 @@ def compile_program(
     if state:
         weights = {name: data for name, data in weights.items() if name not in state}
         module = state_last(module)
+    if quantize is not None:
+        module, weights = quantize(module, weights), {}
     if checked:
         module = CheckIndices()(InferType()(module))
     programs = ProgramCache(cache, machine, (level, exact, checked))

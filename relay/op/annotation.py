@@ -21,7 +21,8 @@ from relay.nd import Device
 from relay.op.building.elements import copied
 from relay.op.facts import Facts, Precision
 from relay.op.gradient_rules import ArgumentGradient, Backward, passed
-from relay.op.opdef import DType, FusionKind, OpDef, Sample, define, sample
+from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.qnn.parameters import SCALE, axis_extent, parameters_at, parameters_known, spread
 from relay.op.site import Site
 
 _ANYTHING = (sample((2, 3)), sample([(2,), (0, 3)], dtype="int8"), sample((), dtype="bool"))
@@ -329,52 +330,66 @@ cast_hint = _annotation(
 @attrs
 class SimulatedQuantizeAttrs(Attrs):
     """kind: 0 not quantized, 1 an input, 2 a weight, 3 an activation
-    sign: whether the integers are signed
+    sign: whether there are negative results
     rounding: of values to integers; "round" rounds ties to even
+    axis: the axis that scales and ends belong to, if they are per axis
+    dtype: the element type that integers are stored in
+    bits: how many of them count
+    symmetric: whether the zero point is in the middle; else it is the lowest integer - clip_min
+    name: what is quantized
     """
 
     kind: int
     sign: bool = True
     rounding: Literal["round", "floor", "ceil"] = "round"
+    axis: int = -1
+    dtype: DType = DType("int8")
+    bits: int = 8
+    symmetric: bool = True
+    name: str = ""
 
 
 _ROUNDING = {"round": np.rint, "floor": np.floor, "ceil": np.ceil}
 
 
 def _simulated_quantize_type(site: Site) -> Type | None:
-    """The type of data; the other arguments are scalars."""
+    """The type of data; the other arguments are scalars, or vectors along `axis`."""
     site.require(
         0 <= site.attrs.kind <= 3, "`kind` is out of range", "0, 1, 2 or 3", str(site.attrs.kind)
     )
+    bits = site.attrs.bits
+    site.require(2 <= bits <= 16, "`bits` is out of range", "2 to 16", str(bits))
     if (data := site.tensor(0)) is None:
         return None
     for index in (1, 2, 3):
-        site.expect(index, (), "float32")
+        if site.tensor(index) is None:
+            site.expect(index, (), SCALE)
+    extent = axis_extent(site, data, "axis", 1, 2, 3)
+    if not parameters_known(site, (1, 2, 3), (), extent):
+        return None
     return TensorType(site.expect(0, data.shape, "float32").shape, "float32")
 
 
-def _simulated_quantize(
-    data: np.ndarray, *parameters: np.ndarray, kind: int, sign: bool, rounding: str
-) -> Any:
-    dom_scale, clip_min, clip_max = parameters
-    if kind == 0:
+def _simulated_quantize(data: np.ndarray, *parameters: np.ndarray, **known: Any) -> Any:
+    if known["kind"] == 0:
         return data
-    low = clip_min if sign else np.maximum(clip_min, np.float32(0))
+    dom_scale, clip_min, clip_max = (spread(p, data.ndim, known["axis"]) for p in parameters)
+    low = clip_min if known["sign"] else np.maximum(clip_min, np.float32(0))
     clipped = np.maximum(np.minimum(data / dom_scale, clip_max), low)
-    return _ROUNDING[rounding](clipped) * dom_scale
+    return _ROUNDING[known["rounding"]](clipped) * dom_scale
 
 
 def _simulated_quantize_compute(
-    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, kind: int, sign: bool, rounding: str
+    data: te.Tensor, *parameters: te.Tensor, out: te.Spec, **known: Any
 ) -> te.Tensor:
-    if kind == 0:
+    if known["kind"] == 0:
         return copied(data, out)
-    scale, lowest, high = (parameter[()] for parameter in parameters)
-    low = lowest if sign else te.maximum(lowest, 0.0)
 
     def element(*i: te.Expr) -> te.Expr:
+        scale, lowest, high = parameters_at(parameters, i, known["axis"])
+        low = lowest if known["sign"] else te.maximum(lowest, 0.0)
         clipped = te.maximum(te.minimum(data[i] / scale, high), low)
-        return te.call(rounding, clipped) * scale
+        return te.call(known["rounding"], clipped) * scale
 
     return te.compute(out.shape, element)
 
@@ -385,8 +400,8 @@ simulated_quantize = define(
     arguments=[
         ("data", "the input"),
         ("dom_scale", "the scale"),
-        ("clip_min", "the lowest integer"),
-        ("clip_max", "the highest integer"),
+        ("clip_min", "the lowest integer, less the zero point"),
+        ("clip_max", "the highest integer, less the zero point"),
     ],
     attrs=SimulatedQuantizeAttrs,
     relation=_simulated_quantize_type,
@@ -399,6 +414,15 @@ simulated_quantize = define(
         sample((9,), np.float32(0.5), np.float32(-2), np.float32(3), kind=3, rounding="ceil"),
         sample((9,), np.float32(0.5), np.float32(-2), np.float32(2), kind=3, sign=False),
         sample((2,), np.float32(0.5), np.float32(-2), np.float32(2), kind=0),
+        sample(
+            (2, 3, 2),
+            Tensor((3,), SCALE, 0.05, 0.2),
+            Tensor((3,), SCALE, -9, -1),
+            np.float32(7),
+            kind=2,
+            axis=1,
+            bits=4,
+        ),
     ],
     gradient=passed,
 )

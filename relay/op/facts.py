@@ -21,6 +21,7 @@ from typing import Any, Final, TypedDict
 from relay.ir.expr import Expr
 from relay.op.building.layout_form import LayoutRule
 from relay.op.gradient_rules import Rule
+from relay.op.quantization import Quantization
 
 EXPENSIVE: Final = 12  # the `cost` of a transcendental function or a division
 
@@ -104,3 +105,4 @@ class Facts(TypedDict, total=False):
     repeatable: bool
     approximates: str
     quantizes: str
+    quantization: Quantization

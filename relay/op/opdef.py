@@ -38,6 +38,7 @@ from relay.op.attributes import DType as DType
 from relay.op.building.layout_form import LayoutRule
 from relay.op.facts import Expansion, Facts, Precision, SignRule, Trait
 from relay.op.gradient_rules import Rule
+from relay.op.quantization import Quantization
 from relay.op.sample import Sample as Sample
 from relay.op.sample import Tensor as Tensor
 from relay.op.sample import sample as sample
@@ -146,6 +147,8 @@ class OpDef(ir.Op):
     # the operator that this one computes on quantized tensors; its arguments are followed by the
     # scale and the zero point of each, then of the result
     quantizes: str = ""
+    # which arguments a quantized network has as integers, where that does not follow from the rest
+    quantization: Quantization | None = None
     support_level: int = 10
     # facts that passes and targets outside the package attach: key -> (level, value)
     extras: dict[str, tuple[int, Any]] = field(default_factory=dict)

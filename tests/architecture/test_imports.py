@@ -62,6 +62,7 @@ LAYERS = (
     "optim",
     "compile_log",
     "driver",
+    "quantize",
     "build_module",
     "onnx_backend",
     "roof",

@@ -23,6 +23,7 @@ from relay.op.conv.conv_rules import convolution_gradient
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied, product_dtype
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.quantization import FLOAT, by_layout, product
 from relay.op.site import Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -265,6 +266,8 @@ def _define(attrs: type[ConvAttrs], *samples: Sample) -> OpDef:
         compute=with_attrs(attrs, convolution),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
+        # there are no products of integers over three axes
+        quantization=FLOAT if attrs.axes == 3 else product(by_layout),
         layout=CONVOLUTION,
         gradient=convolution_gradient,
         precision=Precision.ALWAYS,

@@ -25,6 +25,7 @@ from relay.op.conv.conv_rules import transposed_gradient
 from relay.op.facts import Precision, Trait
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import DType, FusionKind, OpDef, Sample, Tensor, define, sample
+from relay.op.quantization import FLOAT, by_layout, product
 from relay.op.site import Site
 
 # --- attributes --------------------------------------------------------------------------------
@@ -168,6 +169,11 @@ _ARGUMENTS = [
 _DOC = "The sum of the windows that each element of data times weight gives, `strides` apart."
 
 
+def _scaled_axis(attrs: ConvTransposeAttrs) -> int | None:
+    """The axis of the weight along which scales may differ."""
+    return None if attrs.groups > 1 else by_layout(attrs)
+
+
 def _define(attrs: type[ConvTransposeAttrs], *samples: Sample) -> OpDef:
     return define(
         f"nn.conv{attrs.axes}d_transpose",
@@ -179,6 +185,8 @@ def _define(attrs: type[ConvTransposeAttrs], *samples: Sample) -> OpDef:
         compute=with_attrs(attrs, transposed_convolution),
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         traits=Trait.BILINEAR,
+        # products of integers are over two axes, with one scale for all groups
+        quantization=product(_scaled_axis) if attrs.axes == 2 else FLOAT,
         layout=CONVOLUTION,
         gradient=transposed_gradient,
         precision=Precision.ALWAYS,

@@ -23,6 +23,7 @@ from relay.op.building.views import Digits, along, running, view
 from relay.op.facts import Precision, Trait
 from relay.op.gradient_rules import Backward, Composed, build
 from relay.op.opdef import DType, FusionKind, Tensor, define, sample
+from relay.op.quantization import product
 from relay.op.site import NUMERIC, Site
 from relay.op.tensor.collapse import collapse_sum_like
 from relay.op.tensor.reshape import RESHAPE
@@ -144,6 +145,7 @@ dense = define(
     compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     traits=Trait.BILINEAR,
+    quantization=product(lambda attrs: 0),
     gradient=_dense_gradient,
     precision=Precision.ALWAYS,
     samples=[
@@ -374,6 +376,7 @@ MATMUL = define(
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     traits=Trait.BILINEAR,
+    quantization=product(lambda attrs: 0 if attrs.transpose_b else 1),
     gradient=_matmul_gradient,
     precision=Precision.ALWAYS,
     helper=matmul,
@@ -417,6 +420,7 @@ BATCH_MATMUL = define(
     compute=matmul_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     traits=Trait.BILINEAR,
+    quantization=product(lambda attrs: None),
     gradient=_batch_matmul_gradient,
     precision=Precision.ALWAYS,
     samples=[

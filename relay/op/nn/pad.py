@@ -16,7 +16,7 @@ from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr, TupleWrapper, const
+from relay.ir.expr import Call, Constant, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.numerics import convert
@@ -31,6 +31,7 @@ from relay.op.opdef import (
     get,
     sample,
 )
+from relay.op.quantization import Kind, Quantization
 from relay.op.site import Site, running
 
 Widths = tuple[tuple[int, int], ...]
@@ -192,6 +193,11 @@ def _pad_gradient(site: Backward) -> Sequence[ArgumentGradient]:
     return [by_data, build("cast", build("sum", by_value), dtype=site.tensor_type(value).dtype)]
 
 
+def _pads_with_zeros(call: Call) -> bool:
+    value = call.args[1]
+    return isinstance(value, Constant) and not value.data.array.any()
+
+
 def _dilate_gradient(site: Backward) -> Sequence[ArgumentGradient]:
     rank = len(site.type.shape)
     strides = list(site.attrs.strides)
@@ -225,6 +231,7 @@ PAD: OpDef = define(
     fusion=FusionKind.INJECTIVE,
     layout=layout_rules.pad,
     precision=Precision.FOLLOW,
+    quantization=Quantization(Kind.THROUGH, when=_pads_with_zeros),
     helper=pad,
     samples=[
         sample((2, 3), (), pad_width=((1, 2), (0, 3))),

@@ -19,6 +19,7 @@ from relay.op.building.elements import Indices, moved
 from relay.op.facts import Precision, Trait
 from relay.op.gradient_rules import Backward, build
 from relay.op.opdef import FusionKind, OpDef, define, sample
+from relay.op.quantization import JOIN, THROUGH
 from relay.op.relations import same_type
 from relay.op.site import Site, running
 
@@ -219,6 +220,7 @@ concatenate: OpDef = define(
     fusion=FusionKind.INJECTIVE,
     layout=layout_rules.concatenate,
     traits=Trait.MOVES,
+    quantization=JOIN,
     samples=[
         sample([(2, 3), (4, 3)]),
         sample([(2, 3), (2, 1), (2, 0)], axis=-1, dtype="int32"),
@@ -359,6 +361,7 @@ SPLIT: OpDef = define(
     fusion=FusionKind.INJECTIVE,
     layout=layout_rules.split,
     precision=Precision.FOLLOW,
+    quantization=THROUGH,
     helper=split,
     samples=[
         sample((6, 2), indices_or_sections=3),

@@ -10,15 +10,19 @@ def unchanged(data, **_):
     return data
 
 
-def simulated_quantize(data, scale, low, high, kind, sign, rounding):
+def simulated_quantize(data, scale, low, high, kind, sign, rounding, axis, **_):
     if kind == 0:
         return data
     whole = {"round": round, "floor": math.floor, "ceil": math.ceil}[rounding]
-    least = Fraction(low.item()) if sign else max(Fraction(low.item()), Fraction(0))
     result = np.empty(data.shape)
     for index in np.ndindex(data.shape):
-        units = Fraction(float(data[index])) / Fraction(scale.item())
-        result[index] = whole(max(min(units, Fraction(high.item())), least)) * scale.item()
+        step, least, most = (
+            Fraction((each[index[axis]] if each.size > 1 else each).item())
+            for each in (scale, low, high)
+        )
+        least = least if sign else max(least, Fraction(0))
+        units = Fraction(float(data[index])) / step
+        result[index] = whole(max(min(units, most), least)) * step
     return result
 
 

@@ -1,0 +1,34 @@
+"""Quantization: a network in floats becomes one in integers.
+
+mod = relay.quantize.quantize(mod, params, dataset)          under relay.quantize.qconfig(…)
+exe = relay.compile(model, quantize=relay.quantize.int8(dataset))
+"""
+
+from relay.quantize.annotate import annotate
+from relay.quantize.calibrate import calibrate
+from relay.quantize.flow import Quantizer, int8, prerequisite_optimize, quantize
+from relay.quantize.points import QAnnotateKind, kind2str
+from relay.quantize.qconfig import QConfig, current_qconfig, qconfig
+from relay.quantize.realize import realize
+from relay.quantize.scheme import INT8, INT8_W4, SHIFTS, Integers, Scheme, power_of_two
+
+__all__ = [
+    "INT8",
+    "INT8_W4",
+    "SHIFTS",
+    "Integers",
+    "QAnnotateKind",
+    "QConfig",
+    "Quantizer",
+    "Scheme",
+    "annotate",
+    "calibrate",
+    "current_qconfig",
+    "int8",
+    "kind2str",
+    "power_of_two",
+    "prerequisite_optimize",
+    "qconfig",
+    "quantize",
+    "realize",
+]
