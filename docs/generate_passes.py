@@ -86,6 +86,8 @@ GROUPS = {
     "Other compilers": (
         "MergeComposite",
         "InlineComposites",
+        "AnnotateTarget",
+        "MergeCompilerRegions",
         "PartitionGraph",
         "OutlineCompilerFunctionsWithExistingGlobalSymbols",
         "MarkCompilerFunctionsAsExtern",

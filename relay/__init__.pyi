@@ -6,6 +6,7 @@ from relay import builder as builder
 from relay import builder as scope_builder
 from relay import cache as cache
 from relay import check as check
+from relay import contrib as contrib
 from relay import data_dep_optimization as data_dep_optimization
 from relay import dataflow_pattern as dataflow_pattern
 from relay import debug_executor as debug_executor
@@ -15,6 +16,7 @@ from relay import dtypes as dtypes
 from relay import errors as errors
 from relay import executors as executors
 from relay import export as export
+from relay import external as external
 from relay import frontend as frontend
 from relay import graph_executor as graph_executor
 from relay import interpreter as interpreter

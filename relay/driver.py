@@ -221,7 +221,8 @@ def compile_program(
     progress("code", 0, 0)
     objects = kernels.compile(program.kernels)
     native = machine.compile_program(program, cache) if whole else None
-    code = Code(machine, objects, native, machine.support(whole, cache))
+    support = machine.support(whole, cache) | kernels.external
+    code = Code(machine, objects, native, support)
     if not whole:
         programs.put(key, Stored(program, objects, constants))
     log.compiled(program, kernels)

@@ -27,6 +27,7 @@ from relay.cache.store import Cache
 from relay.cache.worker import KernelWorker, Made, make
 from relay.executors.cores import usable_cores
 from relay.ir.expr import Expr, Function
+from relay.ir.function_attrs import is_foreign
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options
 from relay.op.opdef import OpDef
@@ -56,6 +57,8 @@ class KernelCache:
         self.made = 0  # primitive functions that were lowered
         self._missing = 0  # of those that `prepare` was told of
         self._progress = progress
+        self.external: dict[str, bytes] = {}  # code of external compilers, by `support_name`
+        self._foreign: list[Function] = []
         self._lowered: dict[str, Any] = {}  # Lowered, or Dynamic
         self._objects: dict[str, bytes] = {}  # by the names of kernels
         self._texts: dict[int, tuple[Function, str]] = {}  # texts of functions, by identity
@@ -72,8 +75,22 @@ class KernelCache:
     def _get(self, wanted: Primitive) -> Any:
         key = self._key(wanted)
         if not self._is_known(key):
-            self._keep(key, wanted, make(wanted, self.target, self.options, self._objects))
+            if is_foreign(wanted.function):
+                self._external(key, wanted)
+            else:
+                self._keep(key, wanted, make(wanted, self.target, self.options, self._objects))
         return self._lowered[key]
+
+    def _external(self, key: str, wanted: Primitive) -> None:
+        """Have a function compiled by the external compiler that it is marked for."""
+        from relay.external.functions import support_name
+        from relay.external.lower import lower_external
+
+        made = lower_external(wanted.function, self.target)
+        kernel = made.lowered.steps[0].kernel
+        self._lowered[key] = made.lowered
+        self._foreign.append(wanted.function)  # the key is its identity
+        self.external[support_name(made.compiler, kernel.name)] = made.code
 
     def prepare(self, wanted: Iterable[Primitive]) -> None:
         """Make missing kernels by several processes when there are many."""
@@ -156,6 +173,8 @@ class KernelCache:
 
     def _key(self, wanted: Primitive) -> str:
         """A digest of everything the kernels depend on."""
+        if is_foreign(wanted.function):  # kept in this object only, and its text may be large
+            return f"external {id(wanted.function)}"
         parts = (
             "dynamic" if wanted.dynamic else "steps",
             relay.__version__,
@@ -175,6 +194,8 @@ class KernelCache:
 
 def _is_ours(function: Function) -> bool:
     """Whether all operators are computed as this package says, and not as someone else does."""
+    if is_foreign(function):
+        return False
     body: Expr = function.body
     operators = (node for node in tree.postorder(body) if isinstance(node, OpDef))
     return all(

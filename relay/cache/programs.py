@@ -24,6 +24,7 @@ from relay.cache.objects import key_of
 from relay.cache.store import Cache
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Syntax
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.lower import stored
 from relay.op.opdef import OpDef, records
@@ -65,7 +66,7 @@ class ProgramCache:
         )
         if self.cache.path is None or watched or not _usual_operators():
             return None
-        if _constant_bytes(module) > MOST:
+        if _constant_bytes(module) > MOST or any(map(is_foreign, module.functions.values())):
             return None
         known = [(name, array.shape, array.dtype) for name, array in weights.items()]
         parts = (

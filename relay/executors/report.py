@@ -54,6 +54,7 @@ class KernelInfo:
     flops: int | None  # per call; None for dynamic dimensions
     approximate: bool
     algorithm: str = ""  # if it rounds otherwise than its operators say
+    compiler: str = ""  # the external compiler whose code it calls
 
     @classmethod
     def of(cls, kernel: Kernel, calls: int) -> KernelInfo:
@@ -67,6 +68,7 @@ class KernelInfo:
             kernel.flops if known else None,
             kernel.approximate,
             kernel.algorithm,
+            kernel.compiler,
         )
 
 
@@ -98,12 +100,16 @@ class Kernels(tuple[KernelInfo, ...]):
                 str(kernel.calls),
                 "?" if kernel.bytes is None else size_text(kernel.bytes),
                 "?" if kernel.flops is None else number_text(kernel.flops),
-                kernel.algorithm or ("approximate" if kernel.approximate else ""),
+                kernel.algorithm or kernel.compiler or _approximate(kernel),
                 " ".join(kernel.operators),
             )
             for kernel in self
         ]
         return table_text(("kernel", "calls", "bytes", "flops", "", "operators"), rows, "<>>><<")
+
+
+def _approximate(kernel: KernelInfo) -> str:
+    return "approximate" if kernel.approximate else ""
 
 
 @frozen

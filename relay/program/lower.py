@@ -242,7 +242,8 @@ class _StraightLine:
             raise _Refusal("a kernel over functions", call)
         result_type = call.checked_type
         specs = tensor_specs(result_type, call, f"a result of {_operators(function)}")
-        if len(given) == len(specs) == 1 and only_reshapes(function):
+        mine = not is_external(function)
+        if mine and len(given) == len(specs) == 1 and only_reshapes(function):
             (tensor,) = given
             return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
         lowered = self.stages.lower(function, given)
@@ -279,9 +280,15 @@ def type_of(value: Any) -> types.Type:
     return tree.run(build(value))
 
 
+def is_external(function: expr.Function) -> bool:
+    """Whether an external compiler compiles it, as one kernel (`PartitionGraph`)."""
+    attrs = function.attrs
+    return bool(attrs.get("Primitive")) and attrs.get("Compiler", "default") != "default"
+
+
 def require_own(function: expr.Function, what: str) -> None:
-    """Refuse functions of external compilers."""
-    for mark in ("Compiler", "Extern"):
+    """Refuse functions that others know, and that are no kernels of external compilers."""
+    for mark in () if is_external(function) else ("Compiler", "Extern"):
         if function.attrs.get(mark, "default") != "default":
             raise LowerError.of(
                 f"{what} is marked `{mark}`: another compiler knows what it is",

@@ -16,6 +16,7 @@ from relay.analysis.reshapes import only_reshapes
 from relay.check.infer import infer_module
 from relay.immutable import frozen
 from relay.ir import expr as ir
+from relay.ir.function_attrs import is_foreign
 from relay.ir.module import IRModule
 from relay.ir.types import Type
 from relay.op.opdef import OpDef
@@ -142,6 +143,8 @@ class _Search:
         if is_dynamic(function):
             if self.whole:
                 self.found.append(Primitive(function, tuple(flags), dynamic=True))
+            return False
+        if is_foreign(function):  # made on request, by the process that knows its compiler
             return False
         tensors = [flatten(structure(ty)) for ty in types_of(function)]
         scalars = [self.whole and not tensor.shape for each in tensors for tensor in each]

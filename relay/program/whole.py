@@ -35,7 +35,7 @@ from relay.ir import dims, expr
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TensorType, Type
-from relay.lower.kernel import TensorSpec
+from relay.lower.kernel import Lowered, TensorSpec
 from relay.lower.to_compute import calls_of, to_compute
 from relay.nd import NDArray
 from relay.op.annotation import annotated
@@ -45,7 +45,7 @@ from relay.program import program as isa
 from relay.program import scalar_code
 from relay.program.builder import At, Builder, OpenBlock, place_of
 from relay.program.dynamic import emit_dynamic
-from relay.program.lower import KILL, require_own
+from relay.program.lower import KILL, is_external, require_own
 from relay.program.matching import Part, Row, lower_match
 from relay.program.primitives import is_annotation, is_dynamic, primitive_of, types_of
 from relay.program.specs import Specs, structure
@@ -316,6 +316,8 @@ class Body:
             return False
         if isinstance(call.op, GlobalVar) and self.makes_closure(call.op):
             return False
+        if isinstance(call.op, GlobalVar) and is_external(self.whole.module[call.op.name_hint]):
+            return False
         return call.checked_type == result
 
     def makes_closure(self, function: GlobalVar) -> bool:
@@ -465,6 +467,9 @@ class Body:
             case expr.Function():
                 require_own(call.op, "a function")
                 return self.primitive(call, call.op, [self.atom(arg) for arg in call.args])
+            case GlobalVar() if is_external(self.whole.module[call.op.name_hint]):
+                function = self.whole.module[call.op.name_hint]
+                return self.primitive(call, function, [self.atom(arg) for arg in call.args])
             case GlobalVar() if self.makes_closure(call.op):
                 return Known(call.op.name_hint, tuple(self.atom(arg) for arg in call.args))
         callee = self.atom(call.op)
@@ -519,6 +524,8 @@ class Body:
         if not all(isinstance(one, At) for one in given):
             raise LowerError.of("a kernel over functions", call.span)
         specs = self.specs.flat(call.checked_type)
+        if is_external(function):
+            return self.steps(call, self.stages.lower(function, given), given, specs)
         if is_dynamic(function):
             return self.dynamic(call, function, given, specs)
         if self.has_scalars(function, all):
@@ -530,7 +537,12 @@ class Body:
             (value,), (spec,) = given, specs
             assert isinstance(spec, TensorSpec)
             return At(value.stage, value.stage.view(value.register, spec))
-        lowered = self.stages.lower(function, given)
+        return self.steps(call, self.stages.lower(function, given), given, specs)
+
+    def steps(
+        self, call: Call, lowered: Lowered, given: Sequence[At], specs: Sequence[isa.Spec]
+    ) -> Any:
+        """The result of a call, as kernel calls."""
         results = self.stages.steps(lowered, given, specs, self.builder, where=place_of(call.span))
         return isa.unflatten(self.specs(call.checked_type), results)
 

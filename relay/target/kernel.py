@@ -67,3 +67,4 @@ class Kernel:
     flops: int = 0
     algorithm: str = ""  # if it rounds otherwise than its operators say
     approximate: bool = False
+    compiler: str = ""  # the external compiler whose code it calls (`relay.external`)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from relay.ir.expr import Call, Function
-    from relay.target.kernel import Kernel, KernelCode, Scheduled
+    from relay.target.kernel import Kernel, KernelCode, Scheduled, TensorSpec
     from relay.target.loaded import Loaded
     from relay.te.compute import Tensor
     from relay.te.expr import Extent
@@ -207,6 +207,13 @@ class Target(metaclass=_ByDescription):
         are the dynamic sizes in the shapes of its tensors.
         """
         raise self._unsupported("code for kernels")
+
+    def external(
+        self, name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+    ) -> KernelCode:
+        """The code of a kernel that calls that of an external compiler (`relay.external`), a
+        function over DLPack tensors; `load` finds it in `support`."""
+        raise self._unsupported("calls of external compilers")
 
     # --- compiling: the text of kernels to binary code
 

@@ -56,6 +56,7 @@ OUTLINED = [f"tvmgen_default_simulated_main_{number}" for number in range(200)]
 PASSES: dict[str, Tried] = {
     "AlterOpLayout": Tried(),
     "AnnotateSpans": Tried(keeps_functions=False, rewrites=False),  # of other text than the first
+    "AnnotateTarget": Tried(lambda: transform.AnnotateTarget("simulated"), first=composites),
     "AnnotateUsedMemory": Tried(own_cells=True, first=lambda: (transform.FuseOps(),)),
     "ApplyPassToFunction": Tried(
         lambda: transform.ApplyPassToFunction(transform.FoldConstant(), "main")
@@ -116,6 +117,9 @@ PASSES: dict[str, Tried] = {
     "MarkCompilerFunctionsAsExtern": Tried(first=outlined),
     "MemoryPlan": Tried(
         own_cells=True, first=lambda: (transform.FuseOps(), transform.ManifestAlloc())
+    ),
+    "MergeCompilerRegions": Tried(
+        first=lambda: (*composites(), transform.AnnotateTarget("simulated"))
     ),
     "MergeComposite": Tried(lambda: composites()[0]),
     "Monomorphize": Tried(own_cells=True),

@@ -1,4 +1,4 @@
-"""Pattern tables of external compilers, by name.
+"""External compilers by name: the patterns they know, and the compilers themselves.
 
     @register_pattern_table("dnnl")
     def patterns():
@@ -6,7 +6,9 @@
 
     mod = relay.transform.MergeComposite(get_pattern_table("dnnl"))(mod)
 
-Like operators, tables are registered in the whole process.
+    register_compiler(Dnnl())      a `relay.external.ExternalCompiler`, which brings its patterns
+
+Like operators, they are registered in the whole process.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ Table = Sequence[tuple[Any, ...]]
 Maker = TypeVar("Maker", bound=Callable[[], Table])
 
 _tables: dict[str, Callable[[], Table]] = {}
+_compilers: dict[str, Any] = {}
 
 
 def register_pattern_table(compiler: str, table: Maker | None = None) -> Any:
@@ -47,3 +50,14 @@ def get_pattern_table(compiler: str) -> Table | None:
     """The table of that compiler; None if there is none."""
     maker = _tables.get(compiler)
     return None if maker is None else maker()
+
+
+def register_compiler(compiler: Any) -> Any:
+    """Register a `relay.external.ExternalCompiler` by its name; a later one replaces an earlier."""
+    _compilers[compiler.name] = compiler
+    return compiler
+
+
+def registered_compilers() -> dict[str, Any]:
+    """The compilers that were registered, by name."""
+    return dict(_compilers)

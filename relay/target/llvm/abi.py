@@ -38,6 +38,7 @@ CONTEXT_SIZE: Final = 64
 OUT_OF_RANGE: Final = 1  # details: number of the check, index, extent
 INTERRUPTED: Final = 2
 OUT_OF_MEMORY: Final = 3
+EXTERNAL: Final = 15  # the code of an external compiler failed; details: its status
 
 ASK: Final = 0
 ASKED: Final = 8

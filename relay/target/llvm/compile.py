@@ -29,7 +29,7 @@ from typing import Any, Final, Literal
 from relay import settings
 from relay.errors import TargetError
 from relay.target.llvm.machine import target_machine
-from relay.target.llvm.objects import MEMORY_FUNCTIONS, undefined_symbols
+from relay.target.llvm.objects import EXTERNAL, MEMORY_FUNCTIONS, undefined_symbols
 from relay.target.llvm.target import LLVMTarget
 from relay.target.llvm.worker import CompileWorker
 
@@ -69,7 +69,9 @@ def compile_module(
     """
     with _optimized(texts, target, opt, exports, noinline) as (machine, module):
         data: bytes = machine.emit_object(module)
-    if unknown := undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports):
+    missing = undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports)
+    # the code of external compilers is known when the kernel that calls it is loaded
+    if unknown := {name for name in missing if not name.endswith(EXTERNAL)}:
         raise TargetError.of(
             "the code calls functions that are not part of it",
             expected=f"instructions of {target}",

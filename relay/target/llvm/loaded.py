@@ -8,10 +8,11 @@ The runtime runs a table of calls:
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from struct import Struct
-from typing import Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -24,6 +25,11 @@ from relay.target.llvm.jit import Library
 from relay.target.loaded import CallFrame, CallSequence, KernelCall, Loaded, Slots
 from relay.target.memory import address_of
 
+if TYPE_CHECKING:
+    from relay.external.functions import ExternalFunction
+
+NONE: Final[Mapping[str, ExternalFunction]] = MappingProxyType({})
+
 # i64 (context, args): the size of the workspace in bytes
 _SizeOfWorkspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -31,7 +37,14 @@ _SizeOfWorkspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_vo
 class NativeKernels(Loaded):
     """The kernels of a library. A call uses at most `threads` threads."""
 
-    def __init__(self, kernels: Sequence[Kernel], library: Library, threads: int) -> None:
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        library: Library,
+        threads: int,
+        externals: Mapping[str, ExternalFunction] | None = None,
+    ) -> None:
+        self.externals = dict(externals or {})  # by the names of the kernels that call them
         self.kernels = {kernel.name: kernel for kernel in kernels}
         self.library = library
         self.threads = threads
@@ -95,6 +108,7 @@ class KernelFrame:
 
     def __init__(self, kernels: NativeKernels) -> None:
         self.allocate = kernels.allocate
+        self.externals = kernels.externals
         self.context = Context(kernels.threads)
         self.slots = (ctypes.c_int64 * kernels.words)()
         self.requests: dict[str, Request] = {}
@@ -111,7 +125,7 @@ class KernelFrame:
             self.slots[entry.workspace_slot] = self._workspace(entry)
         if status := runtime().call(request.address):
             raise self.context.raised(status) or kernel_failure(
-                status, self.context, entry.kernel, where
+                status, self.context, entry.kernel, where, self.externals
             )
 
     def _workspace(self, entry: Entry) -> int:
@@ -134,6 +148,7 @@ class NativeSequence(CallSequence):
     def __init__(self, loaded: NativeKernels, calls: Sequence[KernelCall]) -> None:
         super().__init__(loaded, calls)
         self.threads = loaded.threads
+        self.externals = loaded.externals
         self._indices = np.array([slot for call in calls for slot in call.slots], np.int32)
         self._entries = np.empty((len(calls), abi.CALL_SIZE // 8), np.int64)
         begin = address_of(self._indices)
@@ -151,6 +166,7 @@ class NativeFrame(CallFrame):
 
     def __init__(self, sequence: NativeSequence, slots: Slots) -> None:
         super().__init__(sequence, slots)
+        self.externals = sequence.externals
         self.context = Context(sequence.threads)
         count, frame = len(sequence.calls), ctypes.addressof(slots)
         self.request = Request(self.context, sequence.table, count, frame)
@@ -160,7 +176,7 @@ class NativeFrame(CallFrame):
     def failure(self, status: int) -> BaseException:
         call = self.sequence.calls[self.context.record]
         return self.context.raised(status) or kernel_failure(
-            status, self.context, call.kernel, call.where
+            status, self.context, call.kernel, call.where, self.externals
         )
 
 
@@ -176,9 +192,15 @@ class HasDetails(Protocol):
 
 
 def kernel_failure(
-    status: int, context: HasDetails, kernel: Kernel, place: str = ""
-) -> EvaluationError:
+    status: int,
+    context: HasDetails,
+    kernel: Kernel,
+    place: str = "",
+    externals: Mapping[str, ExternalFunction] = NONE,
+) -> BaseException:
     """The error for a status of a kernel; `place` is the source location of the call."""
+    if status == abi.EXTERNAL and kernel.name in externals:
+        return externals[kernel.name].failure(context.details[0], place)
     where = f"in {place}" if place else f"in kernel `{kernel.name}`"
     operators = ", ".join(f"`{name}`" for name in kernel.operators)
     told = not operators or (place and len(kernel.operators) == 1)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+# the end of names that kernels give to the code of external compilers
+EXTERNAL: Final = ".external"
 # functions of every system that LLVM may call
 MEMORY_FUNCTIONS: Final = frozenset({"memcpy", "memmove", "memset", "memcmp", "bcmp"})
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from relay.ir.expr import Call
     from relay.program.native import NativeProgram
     from relay.program.program import Program
-    from relay.target.kernel import Kernel, KernelCode, Scheduled
+    from relay.target.kernel import Kernel, KernelCode, Scheduled, TensorSpec
     from relay.target.loaded import Loaded
     from relay.target.target import Store
     from relay.te.compute import Tensor
@@ -119,6 +119,13 @@ class LLVMTarget(Target):
         loops, used = loops_of(schedule, self.facts, checked=checked, sizes=sizes)
         code = generate(name, loops, self, checked=checked, may_alias=may_alias, sizes=used)
         return replace(code, sizes=tuple(size.name for size in used))
+
+    def external(
+        self, name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+    ) -> KernelCode:
+        from relay.target.llvm.external import external_kernel
+
+        return external_kernel(name, inputs, outputs)
 
     # --- compiling
 
@@ -221,11 +228,12 @@ class LLVMTarget(Target):
     ) -> Loaded:
         from relay.target.llvm.jit import load
         from relay.target.llvm.loaded import NativeKernels
-        from relay.target.llvm.support import start
+        from relay.target.llvm.support import externals, imports_of, start
 
         start(support)
-        library = load(code, [kernel.name for kernel in kernels])
-        return NativeKernels(kernels, library, threads)
+        functions = externals(kernels, support)
+        library = load(code, [kernel.name for kernel in kernels], imports_of(functions))
+        return NativeKernels(kernels, library, threads, functions)
 
     # --- whole programs, and C
 

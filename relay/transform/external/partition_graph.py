@@ -255,6 +255,8 @@ class _Partition:
             for e in inputs.values()
             if not (isinstance(e, ir.Constant) and self._options.bind_constants)
         ]
+        if any(id(e) in members for e in cut.inputs):  # it would need its own result
+            return None
         if len(cut.outputs) > 1 and not all(map(self._purity.is_pure, cut.inputs)):
             return None
         return cut

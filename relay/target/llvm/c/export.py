@@ -49,6 +49,11 @@ def export(
     path = as_path(path)
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
+    if foreign := sorted({kernel.compiler for kernel in exe.program.kernels} - {""}):
+        raise RelayError(
+            f"a part of the model is compiled by {', '.join(foreign)}, which a library for C does "
+            "not bring along; relay.contrib.take_back(mod) gives such parts back to Relay"
+        )
     if any(not kernel.ir for kernel in exe.program.kernels):
         raise RelayError("a loaded executable has no code to link; export where it is compiled")
     name = identifier(path.stem.removeprefix("lib")) if name is None else name

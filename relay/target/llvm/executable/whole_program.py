@@ -40,7 +40,7 @@ from relay.target.llvm.executable.style import VALUES, Style, as_tensors, python
 from relay.target.llvm.jit import load
 from relay.target.llvm.loaded import NativeKernels, kernel_failure
 from relay.target.llvm.objects import undefined_symbols
-from relay.target.llvm.support import start
+from relay.target.llvm.support import externals, imports_of, start
 
 
 @frozen
@@ -83,13 +83,14 @@ class WholeProgramExecutable(Executable):
         self._classes = dict(classes or {})
         self._style = python_style(self._classes, plain, as_tensors(plain))  # of the last call
         start(code.support)
+        functions = externals(program.kernels, code.support)
         kernels = [kernel.name for kernel in program.kernels]
         self._library = load(
             [*code.objects, self._native.code],
             [*kernels, self._native.entry],
-            program_runtime().symbols,
+            {**program_runtime().symbols, **imports_of(functions)},
         )
-        self._loaded = NativeKernels(program.kernels, self._library, self.threads)
+        self._loaded = NativeKernels(program.kernels, self._library, self.threads, functions)
         main = program[MAIN]
         self._limits = {"stack": stack, "memory": memory}
         self._main = self._entered_at(self._library.address(self._native.entry))
@@ -196,7 +197,7 @@ class WholeProgramExecutable(Executable):
         where = f" in {site.where}" if site is not None and site.where else ""
         if site is not None and site.kernel:
             kernel = self.program.kernel_table[site.kernel]
-            return kernel_failure(status, context, kernel, site.where)
+            return kernel_failure(status, context, kernel, site.where, self._loaded.externals)
         if status == layout.STACK_OVERFLOW:
             function = (site.message if site is not None else "") or "the program"
             return EvaluationError.of(
