@@ -10,4 +10,4 @@ from relay.contrib.division import Cost as Cost
 from relay.contrib.division import Costs as Costs
 from relay.contrib.division import partition as partition
 from relay.contrib.division import partition_by_cost as partition_by_cost
-from relay.contrib.division import take_back as take_back
+from relay.external.divide import take_back as take_back

@@ -8,20 +8,13 @@ from typing import Any
 from relay.driver import compile
 from relay.executors.report import table_text, time_text
 from relay.external.compiler import ExternalCompiler, find_compiler, plain
+from relay.external.divide import divided, external_functions, take_back
 from relay.frontend.model import Model, as_module
 from relay.immutable import frozen
 from relay.ir.expr import Call, Function, GlobalVar, Var
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
-from relay.program.straight import is_tensors
 from relay.target.target import Target
-from relay.transform.external.annotate_target import AnnotateTarget
-from relay.transform.external.inline_compiler_functions_bound_to import (
-    InlineCompilerFunctionsBoundTo,
-)
-from relay.transform.external.merge_compiler_regions import MergeCompilerRegions
-from relay.transform.external.merge_composite import MergeComposite
-from relay.transform.external.partition_graph import PartitionGraph
 from relay.transform.infer_type import InferType
 from relay.transform.simplify.dynamic_to_static import DynamicToStatic
 from relay.transform.simplify.fold_constant import FoldConstant
@@ -41,39 +34,9 @@ def partition(model: Model, params: Mapping[str, Any] | None, compilers: Compile
     if weights:
         module["main"] = bind_params_by_name(module["main"], weights)
     module = FoldConstant()(DynamicToStatic()(InferType()(module)))
-    return divided(module, compilers)
-
-
-def divided(module: IRModule, compilers: Compilers) -> IRModule:
-    """The same for a module as it is."""
     many = [compilers] if isinstance(compilers, str | ExternalCompiler) else list(compilers)
     chosen = [find_compiler(one) if isinstance(one, str) else one for one in many]
-    for compiler in chosen:
-        module = MergeComposite(compiler.patterns())(module)
-    module = AnnotateTarget([compiler.name for compiler in chosen])(module)
-    module = PartitionGraph()(MergeCompilerRegions()(module))
-    unknown = [name for name, one in external_functions(module).items() if not _is_static(one)]
-    return take_back(module, unknown) if unknown else module
-
-
-def _is_static(function: Function) -> bool:
-    return all(is_tensors(e.checked_type) for e in (function.body, *function.params))
-
-
-def external_functions(module: IRModule) -> dict[str, Function]:
-    """The functions of external compilers, by name."""
-    return {
-        name.name_hint: function
-        for name, function in module.functions.items()
-        if function.attrs.get("Compiler", "default") != "default"
-    }
-
-
-def take_back(module: IRModule, names: Sequence[str] | None = None) -> IRModule:
-    """The program with functions of external compilers, all or those of these names, as ordinary
-    code."""
-    wanted = external_functions(module) if names is None else names
-    return InlineCompilerFunctionsBoundTo(list(wanted))(module)
+    return divided(module, chosen)
 
 
 @frozen

@@ -96,13 +96,15 @@ class ExternalCompiler(ABC):
 
 
 def find_compiler(name: str) -> ExternalCompiler:
-    """The compiler of that name: registered, of this package, or of an installed one."""
+    """The compiler of that name: registered, of this package, or of an installed one. What follows
+    a space are its options, given to the class."""
     registered = registered_compilers()
     if name in registered:
         return _checked(name, registered[name])
-    if name in KNOWN:
-        module, _, known = KNOWN[name].partition(":")
-        return _checked(name, getattr(importlib.import_module(module), known)())
+    kind, *options = name.split(" ", 1)
+    if kind in KNOWN:
+        module, _, known = KNOWN[kind].partition(":")
+        return _checked(name, getattr(importlib.import_module(module), known)(*options))
     from importlib.metadata import entry_points  # slow
 
     declared = {point.name: point for point in entry_points(group=ENTRY_POINTS)}

@@ -35,7 +35,7 @@ from relay.target.llvm.program.words import is_object
 _MOST_KEPT: Final = 1 << 20  # words for entries that a frame keeps between calls
 
 # The error for the status and the context of a failed call.
-Failure = Callable[[int, ProgramContext], Exception]
+Failure = Callable[[int, ProgramContext], BaseException]
 
 
 def default_failure(status: int, context: ProgramContext) -> Exception:

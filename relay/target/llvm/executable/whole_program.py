@@ -83,7 +83,7 @@ class WholeProgramExecutable(Executable):
         self._classes = dict(classes or {})
         self._style = python_style(self._classes, plain, as_tensors(plain))  # of the last call
         start(code.support)
-        functions = externals(program.kernels, code.support)
+        functions = self._externals = externals(program.kernels, code.support)
         kernels = [kernel.name for kernel in program.kernels]
         self._library = load(
             [*code.objects, self._native.code],
@@ -191,13 +191,13 @@ class WholeProgramExecutable(Executable):
 
     # --- errors
 
-    def _failure(self, status: int, context: ProgramContext) -> EvaluationError:
+    def _failure(self, status: int, context: ProgramContext) -> BaseException:
         sites = self._native.sites
         site = sites[context.site] if 0 <= context.site < len(sites) else None
         where = f" in {site.where}" if site is not None and site.where else ""
         if site is not None and site.kernel:
             kernel = self.program.kernel_table[site.kernel]
-            return kernel_failure(status, context, kernel, site.where, self._loaded.externals)
+            return kernel_failure(status, context, kernel, site.where, self._externals)
         if status == layout.STACK_OVERFLOW:
             function = (site.message if site is not None else "") or "the program"
             return EvaluationError.of(
