@@ -7,7 +7,7 @@ gives all of them numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class RealModel:
     inputs: dict[str, Drawn | Given]
     sizes: tuple[dict[str, int], ...] = ({},)
     quantized: bool = False  # steps of eight bits stand between the results and exact ones
+    beside: dict[str, str] = field(default_factory=dict)  # digests of further files of it
 
     def feeds(self, sizes: dict[str, int], seed: int = 0) -> dict[str, Any]:
         """Inputs by their names."""

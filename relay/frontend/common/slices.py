@@ -157,3 +157,12 @@ def sliced(node: SizedBuilder, data: Expr, begin: Expr, size: Expr) -> Expr:
     bounds = zip(first.reshape(-1).tolist(), count.reshape(-1).tolist(), strict=True)
     both = [(start, END if length < 0 else start + length) for start, length in bounds]
     return op.strided_slice(data, [one for one, _ in both], [one for _, one in both])
+
+
+def updated(node: SizedBuilder, data: Expr, update: Expr, start: Expr) -> Expr:
+    """Data with a part replaced, whose start is moved so that the part lies inside."""
+    sizes, room = node.whole_shape(update), node.whole_shape(data)
+    last = op.maximum(room - sizes, int64(0))
+    first = op.maximum(op.minimum(node.sizes(start), last), int64(0))
+    begin = node.let(first)
+    return op.strided_set(data, update, begin, node.let(begin + sizes))

@@ -85,6 +85,7 @@ def all_programs() -> Iterator[Recording]:
     yield from functions()
     yield from arrays()
     yield from layers()
+    yield from translation()
     yield from graphs()
 
 
@@ -156,6 +157,14 @@ def functions() -> Iterator[Recording]:
 
     yield from of_function("calls", called, [spec(None, 3)], [reals(2, 3)])
 
+    def replaced(x: Any, at: Any) -> Any:
+        import keras
+
+        return keras.ops.slice_update(x, (at, at), tf.ones((2, 2)))
+
+    each = [[reals(3, 5), np.array(number, "int32")] for number in (0, 1)]
+    yield from of_function("slice update", replaced, [spec(3, 5), spec(dtype="int32")], *each)
+
 
 def arrays() -> Iterator[Recording]:
     def squares(x: Any) -> Any:
@@ -210,6 +219,41 @@ def arrays() -> Iterator[Recording]:
         return stacked, last, tf.raw_ops.TensorListLength(input_handle=rows)
 
     yield from of_function("push back", accumulated, [spec(None)], [reals(3)])
+
+
+def translation() -> Iterator[Recording]:
+    """A sequence is read, another one written, a word at a time until its end or a limit."""
+    import keras
+
+    keras.utils.set_random_seed(2)
+    words, width, limit = 11, 6, 9
+    embed = keras.layers.Embedding(words, width)
+    reader = keras.layers.GRU(width, return_state=True)
+    writer, scores = keras.layers.GRUCell(width), keras.layers.Dense(words)
+    embed.build((None, None))
+    reader.build((None, None, width))
+    writer.build((None, width))
+    scores.build((None, width))
+
+    def translated(tokens: Any) -> Any:
+        _, state = reader(embed(tokens))
+        last = tf.zeros_like(tokens[:, 0])
+        text = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
+        step, is_done = tf.constant(0), tf.zeros_like(last, tf.bool)
+        while step < limit and not tf.reduce_all(is_done):
+            found, _ = writer(embed(last), [state])
+            best = tf.cast(tf.argmax(scores(found), axis=-1), tf.int32)
+            last, state = tf.where(is_done, 0, best), found
+            is_done = tf.logical_or(is_done, tf.equal(last, 3))
+            text = text.write(step, last)
+            step += 1
+        return tf.transpose(text.stack()), state
+
+    feeds = [
+        [RANDOM.integers(1, words, (batch, steps)).astype("int32")]
+        for batch, steps in ((1, 2), (2, 5), (3, 4))
+    ]
+    yield from of_function("translation", translated, [spec(None, None, dtype="int32")], *feeds)
 
 
 def layers() -> Iterator[Recording]:

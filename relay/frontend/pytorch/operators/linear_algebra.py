@@ -5,12 +5,10 @@ The factors and pivots that torch gives beside them are not there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from relay import op
-from relay.frontend.common.builder import Builder, int64
-from relay.frontend.common.loops import counted
+from relay.frontend.common.builder import int64
 from relay.frontend.common.products import product
+from relay.frontend.common.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.shapes import swapped
@@ -104,25 +102,8 @@ def matrix_power(node: Node, self: Expr, n: int) -> Expr:
 
 @table("linalg_cholesky", "cholesky")
 def cholesky(node: Node, self: Expr, upper: bool = False) -> Expr:
-    """The triangle whose product with its transpose is the matrix, a column in every turn."""
     matrix = swapped(node, self) if upper else self
-    numbers, dtype = node.positions(self, -1), node.dtype(self)
-    rank = node.rank(self)
-
-    def body(there: Builder, number: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-        (made,) = state
-        row = op.expand_dims(op.take(made, number, axis=rank - 2), rank - 2)
-        known = there.let(op.sum(made * row, axis=(rank - 1,)))
-        rest = there.let(op.take(matrix, number, axis=rank - 1) - known)
-        pivot = op.sqrt(op.expand_dims(op.take(rest, number, axis=rank - 2), rank - 2))
-        below = op.greater_equal(numbers, number)
-        column = there.let(op.where(below, rest / pivot, there.number(0, rest)))
-        is_own = op.equal(numbers, number)
-        return [there.let(op.where(is_own, op.expand_dims(column, rank - 1), made))], []
-
-    begin = node.let(op.zeros_like(matrix))
-    (found,), _ = counted(node, body, node.size(self, -1), node.shape(self)[-1], [begin])
-    assert node.dtype(found) == dtype
+    found = triangle_of(node, matrix)
     return swapped(node, found) if upper else found
 
 
@@ -143,16 +124,8 @@ def solve_triangular(
     left: bool = True,
     unitriangular: bool = False,
 ) -> Expr:
-    """`X` of `self @ X = B`, for a triangle: its inverse is that of the triangle alone."""
-    rows, columns = node.positions(self, -2), node.positions(self, -1)
-    apart = node.let(op.expand_dims(columns, 0) - op.expand_dims(rows, 1))
-    zero = int64(0)
-    inside = op.greater_equal(apart, zero) if upper else op.less_equal(apart, zero)
-    triangle = node.let(op.where(inside, self, node.number(0, self)))
-    if unitriangular:
-        on_diagonal = op.equal(apart, zero)
-        triangle = node.let(op.where(on_diagonal, node.number(1, self), triangle))
-    factors = node.let(op.matrix_inverse(triangle))
+    """`X` of `self @ X = B`, for a triangle."""
+    factors = inverse_of_triangle(node, self, upper=upper, unit=unitriangular)
     return product(node, factors, B) if left else product(node, B, factors)
 
 

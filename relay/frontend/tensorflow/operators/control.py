@@ -37,6 +37,7 @@ MOST_BRANCHES = 64
     "OptimizationBarrier",
     "XlaOptimizationBarrier",
     "DebugIdentityV2",
+    "GuaranteeConst",
 )
 def same(node: Node, *values: Value) -> Sequence[Value]:
     return list(values)

@@ -9,6 +9,7 @@ import numpy as np
 from relay import op
 from relay.frontend.common.builder import int64
 from relay.frontend.common.products import product
+from relay.frontend.common.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
 from relay.ir.expr import Expr, const
@@ -161,3 +162,17 @@ def matrix_diag_part(
         return found
     value = node.number(0, data) if filling is None else node.scalar(filling)
     return op.where(const(is_inside, "bool"), found, value)
+
+
+@table("Cholesky")
+def cholesky(node: Node, data: Expr) -> Expr:
+    return triangle_of(node, data)
+
+
+@table("MatrixTriangularSolve")
+def matrix_triangular_solve(node: Node, matrix: Expr, right: Expr) -> Expr:
+    inverse = inverse_of_triangle(node, matrix, upper=not node.flag("lower", True))
+    if node.flag("adjoint"):
+        rank = node.rank(matrix)
+        inverse = node.let(op.transpose(inverse, [*range(rank - 2), rank - 1, rank - 2]))
+    return product(node, inverse, right)

@@ -177,3 +177,17 @@ def hsv_to_rgb(node: Node, data: Expr) -> Expr:
     red, green, blue = side(3, 1), side(2, -1), side(4, -1)
     parts = [((part - one) * depth + one) * value for part in (red, green, blue)]
     return op.concatenate(parts, axis=-1)
+
+
+@table("AdjustHue", "AdjustSaturation")
+def adjust_color(node: Node, images: Expr, by: Expr) -> Expr:
+    """A turn of the hue, or a factor of the saturation, which ends at 1."""
+    colors = node.let(rgb_to_hsv(node, images))
+    hue, depth, value = node.fields(op.split(colors, 3, axis=-1).astuple(), 3)
+    change = op.cast(node.scalar(by), node.dtype(images))
+    if node.operator == "AdjustHue":
+        turned = node.let(hue + change)
+        hue = node.let(turned - op.floor(turned))
+    else:
+        depth = node.let(op.clip(depth * change, 0.0, 1.0))
+    return hsv_to_rgb(node, node.let(op.concatenate([hue, depth, value], axis=-1)))

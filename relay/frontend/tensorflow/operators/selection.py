@@ -10,6 +10,7 @@ from relay import op
 from relay.frontend.common.builder import int64
 from relay.frontend.common.indices import in_range
 from relay.frontend.common.segments import segments_of
+from relay.frontend.common.slices import updated
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
 from relay.ir.dims import ANY
@@ -192,16 +193,49 @@ def dynamic_stitch(node: Node, *inputs: Expr) -> Expr:
     return op.scatter_nd(whole, op.expand_dims(places, 0), updates, mode="update")
 
 
+@table("XlaDynamicUpdateSlice")
+def dynamic_update_slice(node: Node, data: Expr, update: Expr, start: Expr) -> Expr:
+    return updated(node, data, update, start)
+
+
+@table("DynamicPartition")
+def dynamic_partition(node: Node, data: Expr, which: Expr) -> list[Expr]:
+    """The rows of each part, in order."""
+    rank = node.rank(which)
+    if rank != 1:
+        for _ in range(rank - 1):
+            data = node.let(op.reshape(data, (-3, *((-2,) if node.rank(data) > 2 else ()))))
+        which = node.let(op.reshape(which, (-1,)))
+    found: list[Expr] = []
+    for number in range(node.integer("num_partitions", 1)):
+        own = op.argwhere(op.equal(which, node.number(number, which)))
+        rows = node.let(op.reshape(own, (-1,)))
+        found.append(op.take(data, rows, axis=0))
+    return found
+
+
+@table("NthElement")
+def nth_element(node: Node, data: Expr, number: Expr) -> Expr:
+    ordered = node.let(op.sort(data, axis=-1, is_ascend=not node.flag("reverse")))
+    return op.take(ordered, in_range(node, node.scalar(number), data, [-1]), axis=-1)
+
+
+@table("UnravelIndex")
+def unravel_index(node: Node, indices: Expr, shape: Expr) -> Expr:
+    return op.unravel_index(indices, shape)
+
+
 # --- segments ------------------------------------------------------------------------------------
 
 _SEGMENTS = ("Sum", "Prod", "Max", "Min")
+_KINDS = (("UnsortedSegment", ""), ("Segment", "V2"))
 
 
-@table(*(f"UnsortedSegment{name}" for name in _SEGMENTS))
+@table(*(f"{kind}{name}{end}" for kind, end in _KINDS for name in _SEGMENTS))
 def unsorted_segment(node: Node, data: Expr, segments: Expr, count: Expr) -> Expr:
     """Negative numbers of segments are left out."""
     number = node.sizes(count)
-    kind = node.operator.removeprefix("UnsortedSegment").upper()
+    kind = node.operator.removeprefix("Unsorted").removeprefix("Segment").removesuffix("V2").upper()
     return segments_of(node, data, segments, number, kind)
 
 

@@ -226,6 +226,31 @@ def batch_to_space_nd(node: Node, data: Expr, block: Expr, crops: Expr) -> Expr:
     return node.declare(found, opened, node.dtype(data))
 
 
+@table("DataFormatDimMap")
+def dim_map(node: Node, axes: Expr) -> Expr:
+    """Axes of one layout as those of another."""
+    source, target = node.text("src_format", "NHWC"), node.text("dst_format", "NCHW")
+    if sorted(source) != sorted(target):
+        raise node.refused("the layouts have other axes", source, target)
+    order = [target.index(letter) for letter in source]
+    places = op.floor_mod(axes, node.number(len(source), axes))
+    return op.take(const(order, node.dtype(axes)), node.let(places), axis=0)
+
+
+@table("DataFormatVecPermute")
+def vec_permute(node: Node, values: Expr) -> Expr:
+    """Numbers per axis of one layout in the order of another."""
+    source, target = node.text("src_format", "NHWC"), node.text("dst_format", "NCHW")
+    count = node.static_extent(values, 0, "how many axes there are")
+    if count == len(source) - 2:
+        source, target = (
+            "".join(letter for letter in one if letter not in "NC") for one in (source, target)
+        )
+    if sorted(source) != sorted(target) or count != len(source):
+        raise node.refused("the layouts have other axes", source, target)
+    return op.take(values, int64([source.index(letter) for letter in target]), axis=0)
+
+
 # --- padding -------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from relay import op
 from relay.frontend.common.builder import int64
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
+from relay.frontend.tensorflow.operators.binary import atan2
 from relay.frontend.tensorflow.values import Complex, Value
 from relay.ir.expr import Expr, const
 
@@ -32,6 +33,11 @@ def conjugate(node: Node, data: Expr | Complex) -> Value:
     if not isinstance(data, Complex):
         return data
     return Complex(data.real, node.let(op.negative(data.imaginary)))
+
+
+@table("Angle")
+def angle(node: Node, data: Complex) -> Expr:
+    return atan2(node, data.imaginary, data.real)
 
 
 @table("ComplexAbs")

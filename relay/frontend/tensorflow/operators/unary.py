@@ -129,3 +129,11 @@ def population_count(node: Node, data: Expr) -> Expr:
         total = bit if total is None else node.let(total + bit)
     assert total is not None
     return op.cast(total, "uint8")
+
+
+@table("ToBool")
+def to_bool(node: Node, data: Expr) -> Expr:
+    """Whether a number is not 0, or a tensor has elements."""
+    if node.rank(data):
+        return op.greater(op.ndarray_size(data, "int64"), const(0, "int64"))
+    return op.not_equal(data, node.number(0, data))

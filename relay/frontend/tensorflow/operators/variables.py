@@ -93,6 +93,22 @@ def scatter(node: Node, variable: Variable, indices: Expr, updates: Expr) -> Seq
     return []
 
 
+@table(*(f"ResourceScatterNd{name}" for name in (*_SCATTER, "Sub") if name != "Mul"))
+def scatter_nd(node: Node, variable: Variable, positions: Expr, updates: Expr) -> Sequence[Value]:
+    """Parts of a variable are combined with updates."""
+    data = node.importer.states.read(node, variable)
+    name = node.operator.removeprefix("ResourceScatterNd")
+    if name == "Sub":
+        name, updates = "Add", node.let(op.negative(updates))
+    depth = node.static_extent(positions, -1, "how many axes are indexed")
+    last = node.rank(positions) - 1
+    first = node.let(op.transpose(positions, (last, *range(last))))
+    at = in_range(node, first, data, range(depth))
+    found = node.let(op.scatter_nd(data, at, updates, mode=_SCATTER[name]))
+    node.importer.states.write(node, variable, found)
+    return []
+
+
 @table("VarIsInitializedOp", "IsVariableInitialized")
 def is_initialized(node: Node, variable: Variable) -> Expr:
     return const(True, "bool")

@@ -10,6 +10,7 @@ from relay import op
 from relay.frontend.common.builder import int64
 from relay.frontend.common.indices import in_range
 from relay.frontend.common.segments import MODES, segments_of
+from relay.frontend.common.slices import updated
 from relay.frontend.common.suppression import suppressed
 from relay.frontend.tflite.converters import Table
 from relay.frontend.tflite.node import Node
@@ -88,12 +89,7 @@ def segment_sum(node: Node, data: Expr, segments: Expr) -> Expr:
 
 @table.moving("DYNAMIC_UPDATE_SLICE")
 def dynamic_update_slice(node: Node, data: Expr, update: Expr, start: Expr) -> Expr:
-    """The start is moved so that the update lies inside."""
-    sizes, room = node.whole_shape(update), node.whole_shape(data)
-    last = op.maximum(room - sizes, int64(0))
-    first = op.maximum(op.minimum(node.sizes(start), last), int64(0))
-    begin = node.let(first)
-    return op.strided_set(data, update, begin, node.let(begin + sizes))
+    return updated(node, data, update, start)
 
 
 @table.moving("REVERSE_SEQUENCE")
