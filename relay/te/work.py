@@ -16,11 +16,22 @@ from relay.tree import Steps
 _FUNCTION = 12  # cost of a mathematical function
 
 
-def work(statement: Statement) -> te.Expr:
-    """The approximate number of operations; loops whose extent depends on values count once."""
+Counted = dict[int, tuple[Statement, te.Expr]]  # by id, with the statement, which so stays alive
+
+
+def work(statement: Statement, counted: Counted) -> te.Expr:
+    """The approximate number of operations; loops whose extent depends on values count once.
+
+    `counted` is a memo for calls that ask for the parts of one nest.
+    """
     simplify = Simplifier()
 
     def count(part: Statement) -> Steps[te.Expr]:
+        if id(part) not in counted:
+            counted[id(part)] = part, (yield operations(part))
+        return counted[id(part)][1]
+
+    def operations(part: Statement) -> Steps[te.Expr]:
         inside: te.Expr
         match part:
             case For():

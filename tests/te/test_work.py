@@ -19,7 +19,7 @@ Z = te.Buffer("z", (M, N), "float32")
 def written(write: Callable[[te.Builder], None]) -> te.Expr:
     b = te.Builder()
     write(b)
-    return work(b.finish())
+    return work(b.finish(), {})
 
 
 def test_loops_multiply_and_steps_add() -> None:

@@ -166,7 +166,7 @@ class Function(DotProducts):
         """The iterations between two polls for interrupts, minus one, as a mask. None if the loop
         is short, if its iterations are so long that inner loops poll, and for dynamic loops inside
         parallel ones, which are mostly short."""
-        turn = self.simplify(work(loop.body))
+        turn = self.simplify(work(loop.body, self.kernel.counted))
         whole = self.simplify(turn * loop.extent)
         if isinstance(whole, Const) and isinstance(turn, Const):
             if int(whole.value) < LONG or int(turn.value) >= LONG:
@@ -444,7 +444,7 @@ class Function(DotProducts):
             short = self.make(f"icmp slt i64 {total.text}, {CUT}", "i1")
             whole = self._unsplit(extent)
             return self.make(f"select i1 {short.text}, {whole}, {extent}", "i64")
-        amount = self.simplify(work(loop.body) * loop.extent)
+        amount = self.simplify(work(loop.body, self.kernel.counted) * loop.extent)
         if isinstance(amount, Const) and int(amount.value) < CUT:
             return self._unsplit(extent)
         return extent
@@ -454,7 +454,7 @@ class Function(DotProducts):
     ) -> tuple[str, Value]:
         """Run the loop in this thread if there is little work at run time, or else what follows.
         Returns the label of the end, and the amount of work."""
-        amount = self.simplify(work(loop.body))
+        amount = self.simplify(work(loop.body, self.kernel.counted))
         if any(var not in self.variables for var in variables(amount)):
             amount = const(1, INDEX)
         total = self.make(f"mul i64 {extent.text}, {self.integer(amount).text}", "i64")
@@ -524,8 +524,12 @@ def _free(loop: loops.For) -> tuple[list[loops.Buffer], list[Var]]:
             if isinstance(part, Var):
                 used.setdefault(part)
             elif isinstance(part, Read) and isinstance(part.source, loops.Buffer):
-                buffers.setdefault(id(part.source), part.source)
-                look(*part.source.shape)
+                find(part.source)
+
+    def find(buffer: loops.Buffer) -> None:
+        if id(buffer) not in buffers:
+            buffers[id(buffer)] = buffer
+            look(*buffer.shape)
 
     for part in tree.postorder(loop.body):
         match part:
@@ -541,8 +545,8 @@ def _free(loop: loops.For) -> tuple[list[loops.Buffer], list[Var]]:
                 made.add(id(part.buffer))
                 look(*part.buffer.shape)
             case loops.Store() | loops.Prefetch():
-                buffers.setdefault(id(part.buffer), part.buffer)
-                look(*part.buffer.shape, *part.indices)
+                find(part.buffer)
+                look(*part.indices)
                 if isinstance(part, loops.Store):
                     look(part.value)
             case loops.Fail():

@@ -17,6 +17,7 @@ from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 from relay.te.expr import INDEX, Const, Expr, Var, binary, const, width
 from relay.te.simplify import Simplifier
+from relay.te.work import Counted
 from relay.tree import Steps
 
 ALIGNMENT = 64
@@ -138,6 +139,7 @@ class KernelContext:
     per_worker: Memory = field(default_factory=Memory)
     parallel_loops: int = 0
     may_stop: bool = False  # it returns early if a loop was interrupted
+    counted: Counted = field(default_factory=dict)  # the work of its loops
 
     def zero(self) -> str:
         """The address of a zero of any type."""
