@@ -5,23 +5,29 @@ exe = relay.compile(model, quantize=relay.quantize.int8(dataset))
 """
 
 from relay.quantize.annotate import annotate
+from relay.quantize.budget import Budget, budget
 from relay.quantize.calibrate import calibrate
 from relay.quantize.flow import Quantizer, int8, prerequisite_optimize, quantize
 from relay.quantize.points import QAnnotateKind, kind2str
 from relay.quantize.qconfig import QConfig, current_qconfig, qconfig
 from relay.quantize.realize import realize
+from relay.quantize.report import Loss, Report, report
 from relay.quantize.scheme import INT8, INT8_W4, SHIFTS, Integers, Scheme, power_of_two
 
 __all__ = [
     "INT8",
     "INT8_W4",
     "SHIFTS",
+    "Budget",
     "Integers",
+    "Loss",
     "QAnnotateKind",
     "QConfig",
     "Quantizer",
+    "Report",
     "Scheme",
     "annotate",
+    "budget",
     "calibrate",
     "current_qconfig",
     "int8",
@@ -31,4 +37,5 @@ __all__ = [
     "qconfig",
     "quantize",
     "realize",
+    "report",
 ]

@@ -10,7 +10,7 @@ quantized as its results: one native call for each batch. Weights need no exampl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,13 @@ from relay.errors import PassError, RelayError
 from relay.immutable import frozen
 from relay.ir.expr import Constant, Expr, Function, Tuple, Var, bind
 from relay.ir.module import IRModule
+from relay.ir.types import TensorType
 from relay.op.annotation import simulated_quantize
+from relay.progress import Progress, silent
 from relay.quantize.common_scales import common_scales
 from relay.quantize.dataset import Dataset
 from relay.quantize.histogram import Histogram, chosen_range
-from relay.quantize.points import Point, constants, points
+from relay.quantize.points import Point, points
 from relay.quantize.qconfig import current_qconfig
 from relay.quantize.scheme import Integers, Parameters, Scheme
 from relay.transform.base import ModulePass
@@ -45,52 +47,85 @@ class Calibrate(ModulePass):
 
     dataset: Dataset | None = None
     scheme: Scheme | None = None
+    progress: Progress = silent
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
         scheme = current_qconfig().scheme if self.scheme is None else self.scheme
-        main = module["main"]
-        found = [point for point in points(main) if point.is_open]
-        weights = [point for point in found if isinstance(point.data, Constant)]
-        data = [point for point in found if not isinstance(point.data, Constant)]
-        histograms = self._histograms(module, data, scheme)
-        known: dict[Var, Expr] = {}
-        for point in weights:
-            _bind(known, point, weight_parameters(point, scheme))
-        chosen: dict[Expr, Parameters] = {}
-        for point, histogram in zip(data, histograms, strict=True):
-            integers = point.integers(scheme.data.scales)
-            chosen[point.call] = integers.parameters(*chosen_range(scheme, histogram, integers))
-        measured: dict[Expr, Histogram] = {
-            point.call: histogram for point, histogram in zip(data, histograms, strict=True)
-        }
-        chosen |= common_scales(main, chosen, measured)
-        for point in data:
-            _bind(known, point, chosen[point.call])
-        kept = tuple(param for param in main.params if param not in known)
-        body = bind(main.body, known)
-        module["main"] = tree.replace(main, params=kept, body=body, ret_type=None)
-        return infer_module(module)
+        return with_parameters(
+            module, found_parameters(module, self.dataset, scheme, self.progress)
+        )
 
-    def _histograms(self, module: IRModule, data: list[Point], scheme: Scheme) -> list[Histogram]:
-        found = [Histogram() for _ in data]
-        if not data or scheme.calibrate_mode == "global_scale":
-            return found
-        if self.dataset is None:
-            raise PassError(
-                f'calibrate_mode "{scheme.calibrate_mode}" needs a dataset: '
-                "relay.quantize.quantize(mod, params, dataset)"
-            )
-        names = [point.name for point in data]
-        for number, values in enumerate(observed(module, data, self.dataset, "calibrating")):
-            for name, histogram, value in zip(names, found, values, strict=True):
-                if not np.isfinite(value).all():
-                    what = "NaN" if np.isnan(value).any() else "infinite values"
-                    raise RelayError(
-                        f"batch {number} of the dataset gives {what} in `{name}`, whose range is "
-                        "to be found"
-                    )
-                histogram.add(value)
+
+def found_parameters(
+    module: IRModule, dataset: Dataset | None, scheme: Scheme, progress: Progress = silent
+) -> dict[str, Parameters]:
+    """The parameters of the open points of `main`, by their names."""
+    main = module["main"]
+    found = [point for point in points(main) if point.is_open]
+    data = [point for point in found if not isinstance(point.data, Constant)]
+    histograms = _histograms(module, data, dataset, scheme, progress)
+    chosen: dict[Expr, Parameters] = {}
+    measured: dict[Expr, Histogram] = {}
+    for point, histogram in zip(data, histograms, strict=True):
+        integers = point.integers(scheme.data.scales)
+        chosen[point.call] = integers.parameters(*chosen_range(scheme, histogram, integers))
+        measured[point.call] = histogram
+    chosen |= common_scales(main, chosen, measured)
+    for point in found:
+        if isinstance(point.data, Constant):
+            chosen[point.call] = weight_parameters(point, scheme)
+    return {point.name: chosen[point.call] for point in found}
+
+
+def with_parameters(module: IRModule, known: Mapping[str, Parameters]) -> IRModule:
+    """The module with constants for the parameters of points."""
+    module = module.copy()
+    main = module["main"]
+    bound: dict[Var, Expr] = {}
+    for point in points(main):
+        if point.is_open:
+            for arg, value in zip(point.call.args[1:], as_given(point, known), strict=True):
+                assert isinstance(arg, Var)
+                bound[arg] = Constant(value)  # type: ignore[arg-type]
+    params = tuple(param for param in main.params if param not in bound)
+    module["main"] = tree.replace(main, params=params, body=bind(main.body, bound), ret_type=None)
+    return infer_module(module)
+
+
+def as_given(point: Point, known: Mapping[str, Parameters]) -> list[np.ndarray]:
+    """Scale and ends of an open point, in its shape."""
+    ty = point.call.args[1].checked_type
+    assert isinstance(ty, TensorType)
+    parameters = known[point.name]
+    parts = (parameters.scale, *parameters.ends)
+    return [np.broadcast_to(part, ty.concrete_shape).astype(np.float32) for part in parts]
+
+
+def _histograms(
+    module: IRModule,
+    data: list[Point],
+    dataset: Dataset | None,
+    scheme: Scheme,
+    progress: Progress,
+) -> list[Histogram]:
+    found = [Histogram() for _ in data]
+    if not data or scheme.calibrate_mode == "global_scale":
         return found
+    if dataset is None:
+        raise PassError(
+            f'calibrate_mode "{scheme.calibrate_mode}" needs a dataset: '
+            "relay.quantize.quantize(mod, params, dataset)"
+        )
+    for number, values in enumerate(observed(module, data, dataset, progress)):
+        for point, histogram, value in zip(data, found, values, strict=True):
+            if not np.isfinite(value).all():
+                what = "NaN" if np.isnan(value).any() else "infinite values"
+                raise RelayError(
+                    f"batch {number} of the dataset gives {what} in `{point.name}`, whose range "
+                    "is to be found"
+                )
+            histogram.add(value)
+    return found
 
 
 def calibrate(dataset: Iterable[Any] | None = None, scheme: Scheme | None = None) -> Calibrate:
@@ -111,15 +146,14 @@ def without_points(main: Function, found: Iterable[Point] | None = None) -> Func
 
 
 def observed(
-    module: IRModule, data: list[Point], dataset: Dataset, task: str, *, simulated: bool = False
+    module: IRModule, data: list[Point], dataset: Dataset, progress: Progress = silent
 ) -> Iterable[list[np.ndarray]]:
-    """The values at points, one list for each batch: of the network in floats, or with its
-    quantization simulated."""
+    """The values at points, of the network in floats: a list for each batch."""
     main = module["main"]
     whole = Function(main.params, Tuple(tuple(point.data for point in data)))
-    program = whole if simulated else without_points(whole, points(main))
+    program = without_points(whole, points(main))
     compiled = compile(IRModule.from_expr(program, None, module.type_definitions))
-    for batch in dataset.batches(program.params, task):
+    for batch in dataset.batches(program.params, "calibrating", progress):
         results = compiled(**batch)
         yield list(results) if isinstance(results, tuple | list) else [results]
 
@@ -155,13 +189,3 @@ def _least_error(
         chosen = np.where(error < best, share, chosen)
         best = np.minimum(error, best)
     return integers.parameters(low * chosen, high * chosen)
-
-
-def _bind(known: dict[Var, Expr], point: Point, parameters: Parameters) -> None:
-    ty = point.call.args[1].checked_type
-    shape = getattr(ty, "shape", ())
-    for arg, value in zip(point.call.args[1:], constants(parameters), strict=True):
-        assert isinstance(arg, Var)
-        if value.tensor_type.shape != shape:
-            value = Constant(np.broadcast_to(value.data.array, shape).copy())  # type: ignore[arg-type]
-        known[arg] = value

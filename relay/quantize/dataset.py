@@ -5,8 +5,7 @@ A batch is the inputs by name, a list or tuple of them, or the array of a networ
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from relay import dtypes, nd
 from relay.errors import DiagnosticError, RelayError, did_you_mean
 from relay.ir.expr import Var
 from relay.ir.types import TensorType
+from relay.progress import Progress, silent
 
 
 class Dataset:
@@ -30,27 +30,23 @@ class Dataset:
             )
         self._given = given
 
-    def batches(self, params: Sequence[Var], task: str) -> Iterator[dict[str, np.ndarray]]:
-        """The batches, checked, as arrays by the names of parameters; `task` is shown beside a
-        progress bar."""
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._given)
+
+    def batches(
+        self, params: Sequence[Var], task: str, progress: Progress = silent
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """The batches, checked, as arrays by the names of parameters."""
+        total = len(self._given) if isinstance(self._given, Sized) else 0
         number = -1
-        for number, batch in enumerate(tracked(self._given, task)):
+        for number, batch in enumerate(self._given):
+            progress(task, number, total)
             yield _checked(_by_name(batch, params, number), params, number)
         if number < 0:
             raise RelayError(
                 "the dataset is empty: ranges of data are found by running the network on examples "
                 "of them (a generator that was read before has nothing left)"
             )
-
-
-def tracked(items: Iterable[Any], task: str) -> Iterable[Any]:
-    """The items, with a progress bar where there is somebody to see it."""
-    if not sys.stderr.isatty():
-        return items
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(items, task, console=Console(stderr=True), transient=True)
 
 
 def _by_name(batch: Any, params: Sequence[Var], number: int) -> dict[str, Any]:

@@ -6,17 +6,22 @@ exe = relay.compile(model, quantize=relay.quantize.int8(dataset))
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from relay.errors import DiagnosticError, PassError, did_you_mean
 from relay.immutable import frozen
 from relay.ir.expr import Expr
 from relay.ir.module import IRModule
 from relay.ir.parameters import bind_params_by_name
 from relay.pipeline import Pipeline
+from relay.progress import Progress, reported
 from relay.quantize.annotate import Annotate
+from relay.quantize.budget import Budget
 from relay.quantize.calibrate import Calibrate
 from relay.quantize.dataset import Dataset
+from relay.quantize.network import Network
 from relay.quantize.qconfig import current_qconfig
 from relay.quantize.realize import Realize
 from relay.quantize.scheme import INT8, Scheme
@@ -59,20 +64,57 @@ def quantize(
     dataset: Iterable[Any] | None = None,
     *,
     scheme: Scheme | None = None,
+    keep_float: Sequence[str] | Budget = (),
+    progress: bool | Progress = False,
 ) -> IRModule:
     """The program with products of integers, by a scheme or that of the `qconfig`.
 
     `params` are weights by the names of parameters of `main`. `dataset` is an iterable of batches,
     each the inputs by name, a list of them, or the array of a single one; all calibrate modes but
-    "global_scale" need it. Under a `qconfig` with `do_simulation` the result computes with floats
-    that are rounded to the integers.
+    "global_scale" need it. `keep_float` are names of layers, as the report has them, or a `budget`.
+    Under a `qconfig` with `do_simulation` the result computes with floats that are rounded to the
+    integers. `progress` is that of `relay.compile`.
     """
     config = current_qconfig()
     wanted = config.scheme if scheme is None else scheme
+    examples = None if dataset is None else Dataset(dataset)
     module = prerequisite_optimize(mod, params)
-    module = Annotate(wanted)(module)
-    module = Calibrate(None if dataset is None else Dataset(dataset), wanted)(module)
-    return module if config.do_simulation else Realize(wanted.rounding)(module)
+    with reported(progress, "quantizing") as report:
+        simulated, wanted = _simulated(module, examples, wanted, keep_float, report)
+    return simulated if config.do_simulation else Realize(wanted.rounding)(simulated)
+
+
+def _simulated(
+    module: IRModule,
+    dataset: Dataset | None,
+    scheme: Scheme,
+    keep_float: Sequence[str] | Budget,
+    progress: Progress,
+) -> tuple[IRModule, Scheme]:
+    """The calibrated network, and the scheme with the layers that stay floats."""
+    if isinstance(keep_float, Budget):
+        if dataset is None:
+            raise PassError("a budget needs a dataset: it looks at results of the network")
+        dataset = Dataset([*dataset])  # it is read more than once
+        kept = keep_float.kept_float(module, scheme, dataset, progress)
+    else:
+        kept = tuple(keep_float)
+        _check_names(kept, module)
+    if kept:
+        scheme = replace(scheme, keep_float=(*scheme.keep_float, *kept))
+    annotated = Annotate(scheme)(module)
+    return Calibrate(dataset, scheme, progress)(annotated), scheme
+
+
+def _check_names(kept: Sequence[str], module: IRModule) -> None:
+    names = [layer.name for layer in Network(module["main"]).layers.values()]
+    for name in kept:
+        if name not in names:
+            raise DiagnosticError.of(
+                f"there is no layer `{name}` to keep in floats",
+                expected=", ".join(names) or "none: the network has no products",
+                hint=did_you_mean(name, names),
+            )
 
 
 @frozen
@@ -81,13 +123,28 @@ class Quantizer:
 
     scheme: Scheme
     dataset: Dataset
+    keep_float: tuple[str, ...] | Budget = ()
+    progress: bool | Progress = False
 
     def __call__(self, module: IRModule, params: Mapping[str, Any]) -> IRModule:
         module = prerequisite_optimize(module, params)
-        module = Calibrate(self.dataset, self.scheme)(Annotate(self.scheme)(module))
-        return Realize(self.scheme.rounding)(module)
+        with reported(self.progress, "quantizing") as report:
+            simulated, scheme = _simulated(
+                module, self.dataset, self.scheme, self.keep_float, report
+            )
+        return Realize(scheme.rounding)(simulated)
 
 
-def int8(dataset: Iterable[Any], *, scheme: Scheme = INT8) -> Quantizer:
-    """Integers of 8 bits, with ranges from a dataset."""
-    return Quantizer(scheme, Dataset(dataset))
+def int8(
+    dataset: Iterable[Any],
+    *,
+    scheme: Scheme = INT8,
+    keep_float: Sequence[str] | Budget = (),
+    progress: bool | Progress = False,
+) -> Quantizer:
+    """Integers of 8 bits, or those of another scheme, with ranges from a dataset.
+
+    `keep_float` are names of layers, as the report has them, or a `budget`.
+    """
+    kept = keep_float if isinstance(keep_float, Budget) else tuple(keep_float)
+    return Quantizer(scheme, Dataset(dataset), kept, progress)

@@ -67,6 +67,19 @@ class Network:
                 counts[short] += 1
         return names
 
+    def without_rule(self) -> list[str]:
+        """The operators on floats that have no rule, sorted."""
+        return sorted(
+            {
+                e.op.name
+                for e in self.order
+                if isinstance(e, Call)
+                and isinstance(e.op, OpDef)
+                and self.kind(e) is Kind.FLOAT
+                and any(is_real(arg) for arg in e.args)
+            }
+        )
+
     def kind(self, e: Expr) -> Kind:
         return self.rules[e].kind if isinstance(e, Call) else Kind.FLOAT
 

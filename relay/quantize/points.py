@@ -15,7 +15,6 @@ from relay import tree
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Expr, Function, Var
 from relay.ir.types import TensorType
-from relay.nd import NDArray
 from relay.op.annotation import simulated_quantize
 from relay.quantize.scheme import Integers, Parameters
 
@@ -115,11 +114,3 @@ def open_point(
         name=name,
     )
     return call, unknown
-
-
-def constants(parameters: Parameters) -> tuple[Constant, ...]:
-    """Scale and ends as arguments of a point."""
-    low, high = parameters.ends
-    return tuple(
-        Constant(NDArray(np.asarray(value, np.float32))) for value in (parameters.scale, low, high)
-    )

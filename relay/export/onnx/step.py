@@ -59,6 +59,10 @@ class Step:
         """A scalar of an element type."""
         return self.graph.constant(value, "number", like)
 
+    def constant(self, array: Any) -> str:
+        """A constant tensor."""
+        return self.graph.constant(array)
+
     def integers(self, *numbers: int) -> str:
         return self.graph.integers(*numbers)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from relay.export.onnx.exporters import Exporters
 from relay.export.onnx.graph import Value
 from relay.export.onnx.operators.convolution import (
@@ -69,6 +71,42 @@ def quantize(step: Step, data: Value, scale: Value, zero_point: Value) -> str:
 def dequantize(step: Step, data: Value, scale: Value, zero_point: Value) -> str:
     found = real(step, data, scale, zero_point, step.attrs.axis)
     return step.as_result(found, scale.dtype)
+
+
+@table("relay.op.annotation.simulated_quantize")
+def simulated_quantize(
+    step: Step, data: Value, dom_scale: Value, clip_min: Value, clip_max: Value
+) -> str:
+    """QuantizeLinear and DequantizeLinear. Where there are fewer integers than the element type
+    has, data are limited before."""
+    known = step.attrs
+    if known.kind == 0:
+        return step.node("Identity", data)
+    if known.rounding != "round" or not known.sign:
+        raise step.refused("QuantizeLinear of ONNX rounds ties to even, and gives negative results")
+    if any(each.array is None for each in (dom_scale, clip_min, clip_max)):
+        raise step.refused("QuantizeLinear of ONNX has constant scales: calibrate it before")
+    scale, low, high = (
+        np.broadcast_to(each.array, dom_scale.shape).astype(np.float64)  # type: ignore[arg-type]
+        for each in (dom_scale, clip_min, clip_max)
+    )
+    least, greatest = integer_range(known.dtype)
+    lowest = int(known.symmetric) - (1 << known.bits - 1 if least < 0 else 0)
+    point = np.rint(lowest - low).astype(known.dtype)
+    axis = axis_of(known.axis, max(data.rank, 1))
+    shape = [-1 if place == axis else 1 for place in range(data.rank)] if scale.ndim else []
+    if data.array is not None:
+        units = data.array / scale.reshape(shape).astype(np.float32)
+        limited = np.clip(np.rint(units), low.reshape(shape), high.reshape(shape))
+        integers = step.constant((limited + point.reshape(shape)).astype(known.dtype))
+    else:
+        numbers = data.name
+        if (high - low < greatest - least).any():
+            ends = (np.asarray(scale * end, np.float32).reshape(shape) for end in (low, high))
+            for operator, end in zip(("Max", "Min"), ends, strict=True):
+                numbers = step.node(operator, numbers, step.constant(end))
+        integers = step.node("QuantizeLinear", numbers, dom_scale, step.constant(point), axis=axis)
+    return step.node("DequantizeLinear", integers, dom_scale, step.constant(point), axis=axis)
 
 
 @table("qnn.requantize")
