@@ -1,6 +1,5 @@
 """A program's own stack: as deep as its context says, and interruptible."""
 
-import os
 import resource
 import signal
 import struct
@@ -90,27 +89,19 @@ def test_a_program_that_never_ends_can_be_interrupted():
 
 
 def test_other_signals_are_handled_while_a_program_runs():
-    handled = []
+    handled = 0
 
-    def handle(number, frame):
-        handled.append(number)
-        if len(handled) == 2:
+    def handle():
+        nonlocal handled
+        handled += 1
+        if handled >= 2:
             raise LookupError("enough")
 
-    before = signal.signal(signal.SIGUSR1, handle)
-    try:
-        timers = [
-            threading.Timer(delay, os.kill, (os.getpid(), signal.SIGUSR1)) for delay in (0.03, 0.1)
-        ]
-        for timer in timers:
-            timer.start()
-        with pytest.raises(LookupError, match="enough"):
-            call(ProgramContext(1), "forever")
-        for timer in timers:
-            timer.join()
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert len(handled) == 2
+    def run():
+        call(ProgramContext(1), "forever")
+
+    interrupt(run, handle=handle, error=LookupError, number=signal.SIGUSR1, again=0.05)
+    assert handled >= 2
 
 
 def test_programs_of_several_threads_have_nothing_in_common():
