@@ -190,7 +190,7 @@ def test_a_program_without_an_end_is_interrupted_by_the_user(name):
                 time.sleep(0.3)
                 process.send_signal(signal.SIGINT)
                 assert process.stdout.readline() == "interrupted 0\n"
-            assert process.wait(30) == 0
+            assert process.wait() == 0
         finally:
             process.kill()
 

@@ -87,8 +87,12 @@ class Builder:
         return found
 
     def static_extent(self, value: Expr, axis: int, what: str) -> int:
-        """The extent of an axis that must not be dynamic."""
-        extent = self.shape(value)[axis]
+        """The extent of an axis that must be there and not be dynamic."""
+        shape = self.shape(value)
+        if not -len(shape) <= axis < len(shape):
+            message = f"{what} is the extent of axis {axis}, which a value does not have"
+            raise self.refused(message, found=str(self.type_of(value)))
+        extent = shape[axis]
         if not isinstance(extent, int):
             message = f"{what} must be known before the model runs"
             raise self.refused(message, found=str(self.type_of(value)), hint=self.give_sizes)

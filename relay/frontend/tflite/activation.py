@@ -41,7 +41,7 @@ def clipped(node: Node, value: Expr, kind: int | None = None) -> Expr:
     kind = node.option(OPTION, 0) if kind is None else kind
     if kind == _KINDS.NONE:
         return value
-    by = node.results[0].quantization
+    by = node.result().quantization
     if kind not in _LIMITS or by is None:
         raise node.refused("there is no such function of integers", "RELU or RELU6", str(kind))
     least, most = (int(one) for one in limits(dtypes.to_numpy(node.result_type())))

@@ -59,8 +59,15 @@ class Node(SizedBuilder):
 
     def result_type(self, place: int = 0) -> str:
         """The element type that the file declares for a result."""
-        one = self.results[place]
+        one = self.result(place)
         return element_type(one.code, one.name)
+
+    def result(self, place: int = 0) -> TensorInfo:
+        """What the file says of a result."""
+        if place >= len(self.results):
+            found = str(len(self.results))
+            raise self.refused("the operator has too few results", f"{place + 1}", found)
+        return self.results[place]
 
     # --- quantized tensors
 

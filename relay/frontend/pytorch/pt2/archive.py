@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from relay.immutable import frozen
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 SHARING = 16  # so many times the size of the file its tensors may declare: tied weights share bytes
 MOST = 2**62
+# what Python says of a file that is not there, or no archive
+UNREADABLE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
 
 
 def refused(
@@ -46,7 +49,7 @@ class Archive:
             return self.file.read(f"{self.root}/{name}")
         except KeyError:
             raise refused(f"the file has no entry `{name}`") from None
-        except (zipfile.BadZipFile, RuntimeError, EOFError) as error:
+        except UNREADABLE as error:
             raise refused(f"entry `{name}` cannot be read", found=str(error)) from error
 
     def json(self, name: str) -> Any:
@@ -72,10 +75,10 @@ class Archive:
 
 def opened(path: Path) -> Archive:
     """The archive of a file."""
-    size = path.stat().st_size
     try:
+        size = path.stat().st_size
         file = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except UNREADABLE as error:
         expected = "a file of torch.export.save"
         raise refused("the file is no archive", expected, str(error)) from error
     names = file.namelist()

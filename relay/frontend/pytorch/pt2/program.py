@@ -65,7 +65,11 @@ def load(path: str | Path, tables: Sequence[common.Converters]) -> ExportedProgr
         document = checked(archive.json(f"models/{model}.json"), tables)
         tensors = held(archive, model)
     weights, constants = {**tensors.weights}, {**tensors.constants}
-    _match(document, weights, constants)
+    try:
+        _match(document, weights, constants)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        text = "the file does not say what the inputs of its graph are"
+        raise refused(text, found=f"{type(error).__name__}: {error}"[:200]) from error
     reader: Callable[..., Any] = serialize._dict_to_dataclass
     try:
         found = reader(schema.ExportedProgram, document)

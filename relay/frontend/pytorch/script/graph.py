@@ -113,7 +113,11 @@ def _attribute(node: Any, outputs: list[Any]) -> Any:
 
 def _span(node: Any) -> Span:
     """The line of the user's file that a call comes from."""
-    frames = [*_FRAME.finditer(node.sourceRange())]
+    try:
+        text = node.sourceRange()
+    except (RuntimeError, UnicodeDecodeError):  # broken notes of lines are no more than that
+        text = ""
+    frames = [*_FRAME.finditer(text)]
     own = [one for one in frames if not _GENERATED.search(one["file"])] or frames
     if not own:
         return Span(SourceName(f"the script, {node.kind()}"))

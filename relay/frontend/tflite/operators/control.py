@@ -132,7 +132,7 @@ def call_once(node: Node) -> Sequence[Expr]:
 @table("VAR_HANDLE")
 def var_handle(node: Node) -> Expr:
     name = node.option("shared_name", "") or node.option("container", "")
-    return node.importer.states.handle(name or node.results[0].name)
+    return node.importer.states.handle(name or node.result().name)
 
 
 @table("READ_VARIABLE")

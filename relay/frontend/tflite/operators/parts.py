@@ -33,7 +33,10 @@ def concatenation(node: Node, *parts: Expr) -> Expr:
 def pack(node: Node, *parts: Expr) -> Expr:
     if not parts:
         raise node.refused("there is nothing to join")
-    axis = node.axis_of(node.option("axis", 0), node.rank(parts[0]) + 1)
+    rank = node.rank(parts[0])
+    for part in parts[1:]:
+        node.must_have_axes(part, rank, "the parts")
+    axis = node.axis_of(node.option("axis", 0), rank + 1)
     alike = [node.let(node.requantized(one, source=place)) for place, one in enumerate(parts)]
     common = [best_known(extents) for extents in zip(*map(node.shape, alike), strict=True)]
     return op.stack([of_shape(node, one, common) for one in alike], axis=axis)

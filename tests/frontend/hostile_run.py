@@ -1,0 +1,234 @@
+"""A process that reads changed files of TFLite and PyTorch, and may do nothing else: little memory,
+no files written, nothing started. It prints how each went, as JSON.
+
+    python -m tests.frontend.hostile_run tflite|pt2|script FIRST LAST
+
+The number of a file is printed before it is read, to standard error, so that one that ends the
+process is known.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import resource
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+
+import relay
+from tests.support.hostile_files import (
+    NUMBERS,
+    changed_bytes,
+    changed_json,
+    changed_words,
+    forbid,
+    outcome,
+)
+
+MEMORY = 3 << 30  # bytes of its own
+
+
+def zipped(entries: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """An archive."""
+    made = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with zipfile.ZipFile(made, "w", compression) as file:
+            for name, data in entries.items():
+                file.writestr(name, data)
+    return made.getvalue()
+
+
+def unzipped(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+# --- TFLite --------------------------------------------------------------------------------------
+
+
+def tflite_files() -> list[bytes]:
+    from tests.frontend.tflite.cases import all_cases
+    from tests.frontend.tflite.models import build
+    from tests.frontend.tflite.test_control import branches, counter, loop
+
+    made: dict[str, bytes] = {}
+    for case in all_cases():
+        made.setdefault(case.operator, build(case))
+    return [*made.values(), branches(), loop(), counter()]
+
+
+def tflite_change(random: Random, data: bytes) -> bytes:
+    return (changed_words if random.random() < 0.7 else changed_bytes)(random, data)
+
+
+# --- PyTorch -------------------------------------------------------------------------------------
+
+
+def pt2_files() -> list[bytes]:
+    import torch
+    from torch.export import Dim
+
+    from tests.frontend.pytorch.pt2.test_pt2 import Model
+
+    class Second(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(10, 4)
+            self.conv = torch.nn.Conv1d(4, 3, 3, padding=1)
+
+        def forward(self, x: dict[str, torch.Tensor], n: int) -> list[torch.Tensor]:
+            y = self.table(x["ids"])
+            z = torch.max_pool1d(self.conv(y.transpose(1, 2)), 2)
+            return [z.flatten(1), torch.cat([y, y], 1)[:, 1::2], y.sum((1, 2), keepdim=True) * n]
+
+    made = []
+    rows = {0: Dim("rows", min=2, max=100)}
+    for model, inputs, shapes in (
+        (Model(), (torch.randn(3, 4),), (rows,)),
+        (Second(), ({"ids": torch.zeros(3, 6, dtype=torch.int64)}, 3), None),
+    ):
+        program = torch.export.export(model.eval(), inputs, dynamic_shapes=shapes)
+        file = io.BytesIO()
+        torch.export.save(program, file)
+        made.append(file.getvalue())
+    return made
+
+
+def pt2_change(random: Random, data: bytes) -> bytes:
+    if random.random() < 0.2:
+        return changed_bytes(random, data)
+    entries = unzipped(data)
+    texts = [name for name in entries if name.endswith(".json")]
+    weights = {"model": 4, "weights_config": 2}
+    counts = [next((n for part, n in weights.items() if part in name), 1) for name in texts]
+    (name,) = random.choices(texts, counts)
+    entries[name] = json.dumps(changed_json(random, json.loads(entries[name]))).encode()
+    return zipped(entries)
+
+
+def script_files() -> list[bytes]:
+    import torch
+
+    from tests.frontend.pytorch.script.test_archive import Doubled
+
+    class Second(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(10, 3)
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.ReLU()])
+            self.scale = 3
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+            y = self.table(x.argmax(1))
+            for layer in self.layers:
+                y = layer(y)
+            found = [1]
+            while bool(y.sum() > 1.0) and len(found) < 4:
+                y = y / 2
+                found.append(self.scale)
+            return y.reshape(-1, 3) if x.shape[0] > 1 else y, found
+
+    made = []
+    for model in (Doubled(), Second()):
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.script(model.eval()), file)
+        made.append(file.getvalue())
+    return made
+
+
+def script_change(random: Random, data: bytes) -> bytes:
+    if random.random() < 0.2:
+        return changed_bytes(random, data)
+    entries = unzipped(data)
+    wanted = random.choice([".py", ".py", ".pkl", ".pkl", ""])
+    name = random.choice([name for name in entries if name.endswith(wanted)])
+    if wanted == ".py":
+        entries[name] = changed_code(random, entries[name])
+    elif wanted == ".pkl":
+        entries[name] = changed_bytes(random, entries[name])
+    elif random.random() < 0.5:
+        del entries[name]
+    else:
+        entries[name] = entries[random.choice(list(entries))]
+    return zipped(entries)
+
+
+def changed_code(random: Random, code: bytes) -> bytes:
+    """Words and numbers are others, lines are gone or stand elsewhere."""
+    text = code.decode()
+    match random.randrange(4):
+        case 0:
+            lines = text.splitlines(keepends=True)
+            del lines[random.randrange(len(lines))]
+            return "".join(lines).encode()
+        case 1:
+            lines = text.splitlines(keepends=True)
+            lines.insert(random.randrange(len(lines)), random.choice(lines))
+            return "".join(lines).encode()
+    kind = r"\d+" if random.random() < 0.5 else r"\w+"
+    places = list(re.finditer(kind, text))
+    place = random.choice(places)
+    other = str(random.choice(NUMBERS)) if kind == r"\d+" else random.choice(places)[0]
+    return f"{text[: place.start()]}{other}{text[place.end() :]}".encode()
+
+
+# --- running -------------------------------------------------------------------------------------
+
+KINDS: dict[str, tuple[str, Callable[[], list[bytes]], Callable[[Random, bytes], bytes]]] = {
+    "tflite": (".tflite", tflite_files, tflite_change),
+    "pt2": (".pt2", pt2_files, pt2_change),
+    "script": (".pt", script_files, script_change),
+}
+
+
+def changed(kind: str, made: list[bytes], number: int) -> bytes:
+    """A file of its own for every number."""
+    random = Random(f"{kind} {number}")
+    return KINDS[kind][2](random, random.choice(made))
+
+
+def read(path: Path) -> None:
+    """Import a model as `relay.compile` does, and look at all of it."""
+    from relay.frontend.model import Example, as_module
+
+    mod, _ = as_module(path, Example(None, input_infos=[("x", (2, 3))]))
+    str(relay.transform.InferType()(mod))
+
+
+def main() -> None:
+    kind, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    end, files, _ = KINDS[kind]
+    made = files()
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{end}"
+        with path.open("wb", buffering=0) as file:
+
+            def tried(data: bytes) -> str:
+                file.seek(0)
+                file.truncate()
+                file.write(data)
+                return outcome(lambda: read(path))
+
+            tried(b"")  # whatever is loaded on first use is loaded
+            whole = [tried(data) for data in made]
+            found["whole"] = "fine" if set(whole) == {"fine"} else ", ".join(whole)
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            is_cage = [True]
+            sys.addaudithook(lambda event, args: forbid(event, args) if is_cage else None)
+            for number in range(first, last):
+                print(number, end=" ", file=sys.stderr, flush=True)
+                found[str(number)] = tried(changed(kind, made, number))
+            is_cage.clear()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
