@@ -26,10 +26,11 @@ function showDetails() {
     if (pairs.length > 40) span.append(`… ${pairs.length} in all`);
     return pairs.length ? span : "";
   };
+  const within = (other) => { for (let at = other; at !== -1; at = graphView.above[at]) if (at === id) return true; return false; };
   made.push(facts([
     ["kind", node[KIND]], ["number", `%n${id}`], ["type", node[TYPE]],
-    ["reads", links(edges.filter((e) => e[1] === id).map((e) => [e[0], e[2]]))],
-    ["read by", links(edges.filter((e) => e[0] === id).map((e) => [e[1], e[2]]))],
+    ["reads", links(edges.filter((e) => within(e[1]) && !within(e[0])).map((e) => [e[0], e[2]]))],
+    ["read by", links(edges.filter((e) => within(e[0]) && !within(e[1])).map((e) => [e[1], e[2]]))],
     ["weights", node[READS].join("; ")],
   ]));
   if (isBox(id)) made.push(element("button", { onclick: () => toggleBox(id) }, graphView.open.has(id) ? "Close the box" : "Open the box"));
