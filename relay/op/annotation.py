@@ -412,7 +412,13 @@ simulated_quantize = define(
         sample((2, 3), np.float32(0.05), np.float32(-127), np.float32(127), kind=1),
         sample((2, 3), np.float32(0.5), np.float32(-2), np.float32(1), kind=2, rounding="floor"),
         sample((9,), np.float32(0.5), np.float32(-2), np.float32(3), kind=3, rounding="ceil"),
-        sample((9,), np.float32(0.5), np.float32(-2), np.float32(2), kind=3, sign=False),
+        sample(
+            (9,),
+            np.float32(0.5),
+            np.float32(-2),
+            np.float32(2),
+            attrs={"kind": 3, "sign": False, "dtype": "int16", "symmetric": False, "name": "x"},
+        ),
         sample((2,), np.float32(0.5), np.float32(-2), np.float32(2), kind=0),
         sample(
             (2, 3, 2),

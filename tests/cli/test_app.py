@@ -117,7 +117,9 @@ def test_ctrl_c_while_it_compiles_and_runs(command, tmp_path):
         if process.poll() is not None:
             break
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "relay: interrupted\n")
+    # Python ends itself by the signal where it came while a string was executed, as in dataclasses
+    assert process.returncode in (130, -signal.SIGINT)
+    assert (out, err) == ("", "relay: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["model.relay"]
 
 

@@ -133,6 +133,7 @@ kernel_fields = {
     "flops": st.integers(0, 2**62),
     "algorithm": names,
     "approximate": st.booleans(),
+    "compiler": names,
 }
 kernels = st.builds(Kernel, **kernel_fields)
 

@@ -159,6 +159,15 @@ EXAMPLES = {
         def @main(%x: float32) -> float32 { let %f = @half; %f(%f(%x)) }
         """
     ),
+    "ExpandOperators": Example(
+        """
+        def @main(%x: Tensor[(4, 3, 5), float32], %gamma: Tensor[(3), float32],
+                  %beta: Tensor[(3), float32], %mean: Tensor[(3), float32],
+                  %var: Tensor[(3), float32]) {
+          nn.batch_norm_training(%x, %gamma, %beta, %mean, %var).0
+        }
+        """
+    ),
     "FakeQuantizationToInteger": Example(
         """
         def @main(%x: Tensor[(2, 6), int8]) {
@@ -192,6 +201,14 @@ EXAMPLES = {
                   Weights=["w", "s"]) { multiply(%x, multiply(%w, exp(%s))) }
         """,
         make=prepared,
+    ),
+    "MergeCompilerRegions": Example(
+        """
+        def @main(%x: Tensor[(2, 3), float32]) {
+          %0 = multiply(%x, %x);
+          multiply(%0, %0)
+        }
+        """
     ),
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": Example(
         """

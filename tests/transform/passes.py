@@ -82,7 +82,7 @@ PASSES: dict[str, Tried] = {
     "DivToMul": Tried(),
     "DynamicToStatic": Tried(),
     "EliminateCommonSubexpr": Tried(),
-    "ExpandOperators": Tried(),
+    "ExpandOperators": Tried(rtol=1e-5),
     "EtaExpand": Tried(lambda: transform.EtaExpand(True, True, True)),
     "FakeQuantizationToInteger": Tried(),
     "FastMath": Tried(rtol=1e-5),
