@@ -23,6 +23,16 @@ class Complex:
     pairs: Expr
 
 
+@frozen
+class Grid:
+    """The numbers that a quantized tensor may have: scale * (integer - zero point)."""
+
+    scale: Any  # a number or a scalar; a vector, if the grid is another one along an axis
+    zero_point: Any
+    dtype: str  # of the integers
+    axis: int = -1
+
+
 @dataclass
 class TorchScope(ImportScope):
     """The names of a graph, and the `let`s they stand for."""
@@ -34,6 +44,8 @@ class TorchScope(ImportScope):
     extents: dict[Symbol, Expr] = field(default_factory=dict)
     # scalars that are Python's numbers rather than tensors: one table for all scopes
     numbers: set[Expr] = field(default_factory=set)
+    # tensors of real numbers that are quantized ones: one table for all scopes
+    quantized: dict[Expr, Grid] = field(default_factory=dict)
     # values that may share memory, by what they share: one table for all scopes
     sharing: dict[Any, list[Any]] = field(default_factory=dict)
     # what the model asserts: conditions, with the error where they do not hold
@@ -43,6 +55,7 @@ class TorchScope(ImportScope):
         """A new scope inside this one."""
         found = TorchScope(self.module, self, sources=self.sources)
         found.numbers, found.sharing = self.numbers, self.sharing
+        found.quantized = self.quantized
         return found
 
     def require(self, node: Builder, condition: Expr, message: str) -> None:

@@ -35,6 +35,12 @@ ELEMENT_TYPES: Mapping[torch.dtype, str] = {
     torch.uint64: "uint64",
     torch.bool: "bool",
 }
+# the integers of quantized tensors
+QUANTIZED: Mapping[torch.dtype, str] = {
+    torch.quint8: "uint8",
+    torch.qint8: "int8",
+    torch.qint32: "int32",
+}
 # complex numbers are pairs of these
 COMPLEX: Mapping[torch.dtype, str] = {torch.complex64: "float32", torch.complex128: "float64"}
 

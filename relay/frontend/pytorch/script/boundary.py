@@ -138,8 +138,20 @@ def _inner(path: Path, value: Expr, form: Form) -> tree.Steps[list[Expr]]:
 def outward(path: Path, value: Any, span: Span) -> tuple[Expr, Type]:
     """A value of the program for its caller, and its type."""
     form = form_of(path, value, span)
+    if any(isinstance(one, TensorForm) and one.grid is not None for one in _everything(form)):
+        hint = "take `dequantize()` of it, or `int_repr()`"
+        raise FrontendError.of("a result is a quantized tensor", span, hint=hint)
     leaves = encoded(path, value, form, span)
     return tree.run(_outer(path, leaves, form)), outer_type(form)
+
+
+def _everything(form: Form) -> list[Form]:
+    """A form and the forms of its parts."""
+    found = [form]
+    for one in found:
+        found += one.forms if isinstance(one, UnionForm) else one.parts
+        found += [one.element] if isinstance(one, ChainForm) else []
+    return found
 
 
 def _outer(path: Path, leaves: list[Expr], form: Form) -> tree.Steps[Any]:

@@ -12,6 +12,7 @@ from relay.errors import FrontendError
 from relay.frontend.common import converters as common
 from relay.frontend.pytorch.converters import COMPLEX, DROPPED, find
 from relay.frontend.pytorch.node import Node
+from relay.frontend.pytorch.quantization import carried
 from relay.frontend.pytorch.scope import Complex
 from relay.frontend.pytorch.script import containers, questions, sharing, texts
 from relay.frontend.pytorch.script.coding import a_number, content, new_tensor, resolved, tensor
@@ -29,7 +30,7 @@ from relay.frontend.pytorch.script.values import (
     Text,
 )
 from relay.frontend.pytorch.types import COMPLEX as COMPLEX_TYPES
-from relay.frontend.pytorch.types import ELEMENT_TYPES
+from relay.frontend.pytorch.types import ELEMENT_TYPES, QUANTIZED
 from relay.ir.expr import Expr, TupleGetItem
 from relay.ir.types import TupleType
 
@@ -142,7 +143,8 @@ def applied(
         if complex_ones and converter_of(converter.tables, namespace, name, schema.overload):
             raise node.refused("it takes no complex numbers", hint="take `torch.view_as_real`")
         raise Unsupported.of(f"{call.kind} is not supported", call.span)
-    return bound(node, found(node, *positional, **named))
+    result = bound(node, found(node, *positional, **named))
+    return carried(node, name, positional, result) if namespace == "aten" else result
 
 
 def converter_of(
@@ -188,10 +190,10 @@ def plain(path: Path, value: Any, call: Call) -> Any:
 def element_type(number: int, call: Call) -> Any:
     """The element type of a number of torch, as converters take it."""
     name = DTYPES[number] if 0 <= number < len(DTYPES) else str(number)
-    for table in (ELEMENT_TYPES, COMPLEX_TYPES):
+    for table in (ELEMENT_TYPES, COMPLEX_TYPES, QUANTIZED):
         for dtype in table:
             if str(dtype) == f"torch.{name}":
-                return dtype if dtype in COMPLEX_TYPES else ELEMENT_TYPES[dtype]
+                return ELEMENT_TYPES.get(dtype, dtype)
     raise FrontendError.of("there is no such element type", call.span, found=name)
 
 

@@ -159,7 +159,8 @@ def _form(path: Path, value: Any, span: Span) -> tree.Steps[Form]:
             pairs = isinstance(found, Complex)
             ty = type_of(found.pairs if isinstance(found, Complex) else found)
             assert isinstance(ty, TensorType)
-            return TensorForm(ty, pairs)
+            grid = None if isinstance(found, Complex) else path.scope.quantized.get(found)
+            return TensorForm(ty, pairs, grid)
         case ListCell():
             held = content(path, value, span)
             if isinstance(held, Chain):
@@ -367,6 +368,8 @@ def _decoded(path: Path, rest: list[Expr], form: Form, shared: Shared) -> tree.S
     own, holds = shared.own, shared.parts
     if isinstance(form, TensorForm):
         value = rest.pop(0)
+        if form.grid is not None:
+            path.scope.quantized[value] = form.grid
         return new(path, TensorCell(own), Complex(value) if form.pairs else value)
     if isinstance(form, NumberForm):
         return a_number(path, rest.pop(0))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any
 
+from relay.frontend.pytorch.scope import Grid
 from relay.frontend.pytorch.script.path import packed_type
 from relay.frontend.pytorch.script.values import NOTHING
 from relay.immutable import frozen
@@ -66,14 +67,15 @@ class Same(Form):
 
 @frozen
 class TensorForm(Form):
-    """A tensor, or with `pairs` one of complex numbers."""
+    """A tensor, with `pairs` one of complex numbers, with a grid a quantized one."""
 
     type: TensorType
     pairs: bool = False
+    grid: Grid | None = None
 
     @property
     def key(self) -> object:
-        return TensorForm, self.type.dtype, len(self.type.shape), self.pairs
+        return TensorForm, self.type.dtype, len(self.type.shape), self.pairs, self.grid
 
     def leaves(self) -> list[Type]:
         return [self.type]
@@ -231,7 +233,7 @@ def join(one: Form, other: Form) -> Form:
         case TensorForm(type=a), TensorForm(type=b):
             pairs = zip(a.shape, b.shape, strict=True)
             shape = tuple(m if dims.equal(m, n) is True else dims.ANY for m, n in pairs)
-            return TensorForm(TensorType(shape, a.dtype), one.pairs)
+            return TensorForm(TensorType(shape, a.dtype), one.pairs, one.grid)
         case ((Same() | NumberForm()), (Same() | NumberForm())):
             kind = one.dtype if isinstance(one, NumberForm) else number_type(one.value)
             assert kind is not None  # other values of one key are equal

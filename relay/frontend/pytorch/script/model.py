@@ -102,6 +102,8 @@ class Model:
                 return new(self.root, DictCell(), found)
             case torch._C.ScriptModule():
                 return self.module(handle, name)
+            case torch.ScriptObject():  # packed weights, for converters
+                return handle
         if hasattr(handle, "_c"):
             return self.module(handle._c, name)
         kind = type(handle).__name__

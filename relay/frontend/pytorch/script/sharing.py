@@ -18,6 +18,7 @@ from relay import op
 from relay.errors import FrontendError
 from relay.frontend.common.builder import int64, static
 from relay.frontend.pytorch.promotion import cast
+from relay.frontend.pytorch.quantization import on_grid
 from relay.frontend.pytorch.scope import Complex
 from relay.frontend.pytorch.script.coding import (
     Shared,
@@ -224,6 +225,14 @@ def in_place(
     return target
 
 
+def _on_grid(path: Path, value: Expr, whole: Expr, call: Call) -> Expr:
+    """New elements of a tensor on its grid, if it is a quantized one."""
+    grid = path.scope.quantized.get(whole)
+    if grid is None or value in path.scope.quantized:
+        return value
+    return on_grid(builder(path, call.operator, call.span), value, grid)
+
+
 def like(node: Node, value: Expr, other: Expr) -> Expr:
     """A value in the shape and element type of a tensor that it is assigned to."""
     value = cast(node, value, node.dtype(other))
@@ -241,11 +250,14 @@ def like(node: Node, value: Expr, other: Expr) -> Expr:
 def change(path: Path, cell: TensorCell, value: Expr, call: Call) -> None:
     """Give a tensor new elements; the tensor it is a view of gets them too."""
     held = content(path, cell, call.span)
+    before = tensor(path, cell, call.span)
+    assert isinstance(before, Expr)
+    value = _on_grid(path, value, before, call)
     while isinstance(held, View):
         whole = tensor(path, held.base, call.span)
         if isinstance(whole, Complex):
             raise FrontendError.of("complex numbers are changed in place", call.span)
-        value = held.put(path, whole, value)
+        value = _on_grid(path, held.put(path, whole, value), whole, call)
         cell = held.base
         held = content(path, cell, call.span)
     spoil(path, cell, _Derived(path, cell))

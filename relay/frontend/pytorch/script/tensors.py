@@ -45,6 +45,7 @@ from relay.frontend.pytorch.script.values import (
     TensorCell,
     Text,
 )
+from relay.frontend.pytorch.types import QUANTIZED
 from relay.ir import dims
 from relay.ir.dims import Symbol
 from relay.ir.expr import Call as Applied
@@ -125,6 +126,8 @@ def dtype_of(converter: Converter, path: Path, call: Call, value: Any) -> Any:
     found = tensor(path, value, call.span)
     data = real(path, call, value)
     name = node_of(path, call).dtype(data)
+    if (grid := path.scope.quantized.get(data)) is not None:
+        name = next(str(one) for one, dtype in QUANTIZED.items() if dtype == grid.dtype)[6:]
     if isinstance(found, Complex):
         name = "complex128" if name == "float64" else "complex64"
     return number_of(name)
@@ -136,7 +139,7 @@ def device(converter: Converter, path: Path, call: Call, *_: Any) -> Any:
 
 
 _FALSE = (
-    "prim::is_cuda", "prim::is_quantized", "prim::is_sparse", "prim::is_meta", "prim::is_mkldnn",
+    "prim::is_cuda", "prim::is_sparse", "prim::is_meta", "prim::is_mkldnn",
     "prim::is_xpu", "prim::is_mps",
     "prim::is_vulkan", "prim::is_ipu", "prim::is_nested", "aten::is_autocast_enabled",
     "aten::is_autocast_cpu_enabled", "aten::_is_tracing", "aten::is_inference", "prim::is_maia",
@@ -148,6 +151,11 @@ _FALSE = (
 @table(*_FALSE)
 def no(converter: Converter, path: Path, call: Call, *_: Any) -> Any:
     return False
+
+
+@table("prim::is_quantized")
+def is_quantized(converter: Converter, path: Path, call: Call, value: Any) -> Any:
+    return real(path, call, value) in path.scope.quantized
 
 
 # gradients count as wanted: what torch computes without them in other ways is the same
