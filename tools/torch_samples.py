@@ -210,7 +210,11 @@ TOLERANCES = {
     torch.float64: (1e-7, 1e-8),
 }
 # entries whose results amplify rounding, and by how much
-LOOSE: Mapping[str, float] = {}
+LOOSE: Mapping[str, float] = {
+    # torch itself is off by 4e-7 and 9e-7 in float64 (SciPy says so)
+    "special.bessel_j0": 100,
+    "special.bessel_y1": 100,
+}
 
 
 def difference(

@@ -1,0 +1,1 @@
+"""Special functions: computed in float64, rounded once."""
