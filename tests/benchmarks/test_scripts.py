@@ -24,6 +24,7 @@ SCRIPTS = {
     "models": "mlp,dqn",
     "passes": "dqn,times,growth",
     "pytorch": "mlp",
+    "quantization": "mlp,dqn",
     "real_models": "small",
     "training": "mlp,char-rnn",
 }
