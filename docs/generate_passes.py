@@ -65,6 +65,7 @@ GROUPS = {
         "ManifestLifetimes",
         "MemoryPlan",
         "AnnotateUsedMemory",
+        "Rematerialize",
     ),
     "When things are computed": (
         "ToBasicBlockNormalForm",

@@ -18,6 +18,7 @@ from relay.cache.programs import ProgramCache, Stored
 from relay.compile_log import CompileLog
 from relay.errors import RelayError
 from relay.executors.convention import Convention
+from relay.executors.cores import default_threads
 from relay.executors.executable import Code, Executable
 from relay.executors.make import make_executable
 from relay.executors.straight_line import StraightLineExecutable
@@ -28,6 +29,7 @@ from relay.immutable import frozen
 from relay.ir.function_attrs import CONVENTION
 from relay.ir.module import IRModule
 from relay.lower.kernel import Options
+from relay.nd import NDArray
 from relay.pipeline import ALGORITHMS, EXACT, passes, typed, whole_program
 from relay.pipeline.state import initial_state, state_last
 from relay.pipeline.weights import arrays, constant_weights, given_weights, named_weights
@@ -36,6 +38,7 @@ from relay.program.lower import lower_module
 from relay.program.primitives import Primitive, primitives
 from relay.program.program import Program
 from relay.program.straight import is_straight_line
+from relay.program.within import lowered_within
 from relay.progress import Progress, reported, silent
 from relay.target.target import Target, wanted
 from relay.transform.debug.check_indices import CheckIndices
@@ -81,8 +84,9 @@ def compile(
     clamp it or leave it out. What is compiled is kept in `cache`, by default the user's.
 
     Any program compiles: straight-line code over tensors of known sizes into a planned arena, all
-    others as a whole. For these `stack` and `memory` limit, in bytes, how deep a call may recurse
-    and how much its values may take; by default a gigabyte, and all there is.
+    others as a whole. `stack` and `memory` limit, in bytes, how deep a call of these may recurse,
+    and how much the values of any call may take; by default a gigabyte, and all there is.
+    Straight-line code computes values again to stay below (`relay.transform.Rematerialize`).
 
     With `progress` a bar on stderr shows the stages (`relay.progress`).
     """
@@ -98,6 +102,8 @@ def compile(
             cache=cache,
             progress=report,
             quantize=quantize,
+            memory=memory,
+            threads=threads,
             **options,  # type: ignore[arg-type]
         )
         report("weights", 0, 0)
@@ -170,10 +176,13 @@ def compile_program(
     progress: Progress = silent,
     watch: Watch | None = None,
     quantize: Quantize | None = None,
+    memory: int = 0,
+    threads: int | None = None,
 ) -> Compiled:
     """Compile the program of a model; `example` are example inputs of one of PyTorch. `whole`: as
     a whole program, be it straight-line code or not; by default only where it is not. `watch` is
-    shown the fused module, and has all passes run."""
+    shown the fused module, and has all passes run. `memory` limits what the values of straight-line
+    code take, in calls of so many `threads`."""
     log = CompileLog()
     machine = wanted(target)
     cache = Cache.of(cache) if machine.version else Cache(None)
@@ -194,7 +203,10 @@ def compile_program(
         module, weights = quantize(module, weights), {}
     if checked:
         module = CheckIndices()(InferType()(module))
-    programs = ProgramCache(cache, machine, (level, exact, checked))
+    limit: tuple[int, ...] = ()
+    if type(memory) is int and memory > 0:  # others are refused by the executable
+        limit = (memory, default_threads() if threads is None else threads)
+    programs = ProgramCache(cache, machine, (level, exact, checked, *limit))
     key = None if whole else programs.key(named_weights(module.copy(), weights), weights)
     if watch is None and (found := programs.get(key)) is not None:
         log.cached(found.program, machine)
@@ -210,11 +222,18 @@ def compile_program(
     module = (whole_program if whole else passes)(level, machine)(module)
     options = Options(checked=checked, exact=exact or level < ALGORITHMS)
     kernels = KernelCache(cache, machine, options, progress)
-    wanted_kernels = primitives(module, whole=whole)
-    if watch is not None:
-        watch(module, wanted_kernels)
-    kernels.prepare(wanted_kernels)
-    program, constants = lower_module(module, kernels, whole=whole)
+
+    def lower(module: IRModule) -> tuple[Program, dict[str, NDArray]]:
+        wanted_kernels = primitives(module, whole=whole)
+        if watch is not None:
+            watch(module, wanted_kernels)
+        kernels.prepare(wanted_kernels)
+        return lower_module(module, kernels, whole=whole)
+
+    if limit and not whole:
+        program, constants = lowered_within(module, lower, limit[0], limit[1])
+    else:
+        program, constants = lower(module)
     if exact and (loose := [kernel.name for kernel in program.kernels if kernel.approximate]):
         raise RelayError(f"the model asks for approximations: {', '.join(loose)}")
     log.lowered()

@@ -130,6 +130,7 @@ PASSES: dict[str, Tried] = {
     "QnnCanonicalize": Tried(),
     "QnnLegalize": Tried(),
     "RecognizeAttention": Tried(),
+    "Rematerialize": Tried(lambda: transform.Rematerialize(memory=64), own_cells=True),
     "RemoveStandaloneReshapes": Tried(first=lambda: (transform.FuseOps(fuse_opt_level=0),)),
     "RemoveUnusedFunctions": Tried(),
     "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),

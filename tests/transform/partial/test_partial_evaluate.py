@@ -401,4 +401,5 @@ def chain(length: int) -> relay.IRModule:
 def test_chains_of_any_length_and_their_gradients_are_evaluated() -> None:
     module = chain(100_000)
     module["main"] = gradient(module["main"], module)
-    assert census(PartialEvaluate()(module))["negative"] == 200_000
+    # the gradient is a number, and known
+    assert census(PartialEvaluate()(module))["negative"] == 100_000
