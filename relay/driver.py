@@ -7,7 +7,7 @@ y = exe(x)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from relay.nd import NDArray
 from relay.pipeline import ALGORITHMS, EXACT, passes, typed, whole_program
 from relay.pipeline.state import initial_state, state_last
 from relay.pipeline.weights import arrays, constant_weights, given_weights, named_weights
-from relay.program.explain import Explained, explain
 from relay.program.lower import lower_module
 from relay.program.primitives import Primitive, primitives
 from relay.program.program import Program
@@ -43,6 +42,9 @@ from relay.progress import Progress, reported, silent
 from relay.target.target import Target, wanted
 from relay.transform.debug.check_indices import CheckIndices
 from relay.transform.infer_type import InferType
+
+if TYPE_CHECKING:
+    from relay.program.explain import Explained
 
 
 def compile(
@@ -131,6 +133,8 @@ def explained(
 ) -> list[Explained]:
     """The kernels of a model, with the tensor expressions and the loops they are made of. `options`
     are those of `compile_program`."""
+    from relay.program.explain import explain
+
     found: list[Primitive] = []
     made = compile_program(
         model,
