@@ -28,20 +28,31 @@ SCRIPTS = {
     "real_models": "small",
     "training": "mlp,char-rnn",
 }
+# what needs a GPU, or a package that tests do without
+ELSEWHERE = {"gpu", "tensorflow_models"}
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
 
 
 def test_every_script_is_tried():
     scripts = {path.stem for path in FOLDER.glob("*.py") if "__main__" in path.read_text()}
-    assert scripts == set(SCRIPTS) | {"gpu"}  # which needs a GPU
+    assert scripts == set(SCRIPTS) | ELSEWHERE
 
 
 @pytest.mark.rotate(3)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_runs_and_writes_records(script, tmp_path):
-    file = tmp_path / "records.json"
+    runs(script, SCRIPTS[script], tmp_path / "records.json")
+
+
+@pytest.mark.full
+def test_models_of_tensorflow_are_measured(tmp_path):
+    pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+    runs("tensorflow_models", "lstm", tmp_path / "records.json")
+
+
+def runs(script, models, file):
     command = [sys.executable, str(FOLDER / f"{script}.py"), "--quick", "--json", str(file)]
-    command += ["--models", SCRIPTS[script], "--threads", "1"]
+    command += ["--models", models, "--threads", "1"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     records = json.loads(file.read_text())

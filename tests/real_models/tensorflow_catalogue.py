@@ -61,7 +61,7 @@ TENSORFLOW_MODELS = (
             "7b64b22077030ccdd8748c5d2b75d515ec7671490c3509159a8c3afe653a6584",
             "13f186f0f1f64372c629bc13991a932b858cafe2d71c197c8804a3145af4efb6",
         ),
-        {"images": Drawn(("n", 128, 128, 3))},
+        {"images": Drawn(("n", 160, 160, 3))},
         {"n": 1},
         {"n": 2},
     ),

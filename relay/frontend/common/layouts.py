@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from relay.ir.module import IRModule
+from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
+from relay.transform.infer_type import InferType
 from relay.transform.layout.convert_layout import ConvertLayout
 
 LAYOUTS = ("NHWC", "NCHW")  # that can be asked for
@@ -18,6 +20,8 @@ _OTHERS = (
 
 
 def channels_first(module: IRModule) -> IRModule:
-    """Convolutions and pools of images with their channels first."""
+    """Convolutions and pools of images with their channels first; what lies between two of them is
+    an expression first, so that no transform stays there."""
     wanted = {**{one: ["NCHW", "default"] for one in _IMAGES}, **{one: ["NCHW"] for one in _OTHERS}}
-    return ConvertLayout(wanted)(module)
+    whole = InferType()(ToGraphNormalForm()(module))
+    return ConvertLayout(wanted)(whole)

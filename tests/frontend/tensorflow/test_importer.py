@@ -67,6 +67,23 @@ def test_images_stay_as_they_are_unless_asked_for() -> None:
         from_tensorflow(convolution(), layout="CHWN")
 
 
+def test_no_transform_stays_between_convolutions() -> None:
+    graph = Graph()
+    graph.input("x", 1, 8, 8, 3)
+    graph.constant("w", WEIGHT)
+    graph.constant("v", real(3, 3, 4, 4))
+    graph.constant("b", BIAS)
+    graph.node("first", "Conv2D", ["x", "w"], strides=[1, 1, 1, 1], padding="SAME")
+    graph.node("more", "BiasAdd", ["first", "b"])
+    graph.node("above", "Relu6", ["more"])
+    graph.node("y", "Conv2D", ["above", "v"], strides=[1, 1, 1, 1], padding="SAME")
+    mod, _ = from_tensorflow(graph.bytes(), layout="NCHW")
+    text = mod.astext()
+    # of the image, of the result, and of the weights
+    assert text.count('src_layout="NHWC"') == 1
+    assert text.count('dst_layout="NHWC"') == 1
+
+
 def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
     x = real(1, 6, 8, 3)
     path = tmp_path / "net.model"
