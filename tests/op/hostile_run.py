@@ -221,11 +221,11 @@ def limited() -> Iterator[None]:
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    faulthandler.dump_traceback_later(15 * SECONDS, exit=True)  # where no signal is looked at
+    signal.setitimer(signal.ITIMER_VIRTUAL, 15 * SECONDS)  # where no signal is looked at
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 
@@ -338,6 +338,7 @@ def main() -> None:
     after, names = (names[1], names[2:]) if names[0] == "--after" else (None, names)
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    faulthandler.register(signal.SIGVTALRM, chain=True)  # says where, and ends the process
     waiting = after is not None
 
     def is_chosen(name: str) -> bool:
