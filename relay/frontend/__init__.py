@@ -8,6 +8,7 @@ from typing import Any
 # What people call, and the folder it is in; the framework a folder needs is an extra of its name.
 _HOMES = {
     "from_keras": "keras",
+    "from_mxnet": "mxnet",
     "from_onnx": "onnx",
     "from_pytorch": "pytorch",
     "from_tensorflow": "tensorflow",

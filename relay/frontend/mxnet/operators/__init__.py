@@ -1,0 +1,1 @@
+"""Converters of operators of MXNet, one file per family."""
