@@ -1,5 +1,5 @@
 """What can be compiled, as a module: modules, expressions, functions of Python, and models of ONNX,
-TensorFlow, TFLite, Keras and PyTorch."""
+TensorFlow, TFLite, Keras, MXNet and PyTorch."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from torch.jit import ScriptFunction, ScriptModule
     from torch.nn import Module
 
-# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite, of Keras
-# or of TensorFlow; a folder is a saved model of TensorFlow; a path that ends in .pt2 is an exported
-# program, one in .pt or .jit TorchScript.
+# A path, bytes or a ModelProto is an ONNX model, unless a file says that it is of TFLite, Keras,
+# MXNet or TensorFlow; a folder is a saved model of TensorFlow; a path that ends in .pt2 is an
+# exported program, one in .pt or .jit TorchScript.
 Model: TypeAlias = (
     "IRModule | Expr | HasModule | str | os.PathLike[str] | bytes | ModelProto | Module"
     " | ExportedProgram | ScriptModule | ScriptFunction[Any, Any] | tflite.Model | keras.Model"
 )
 TFLITE = slice(4, 8), b"TFL3"  # where a file of TFLite says what it is
+SYMBOL_START = 1024  # bytes in which a symbol of MXNet has its first node
 GRAPH_START = 32  # bytes that tell models of TensorFlow from others
 HDF5, ZIP = b"\x89HDF\r\n\x1a\n", b"PK\x03\x04"  # how files begin
 
@@ -105,6 +106,10 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
         from relay.frontend import from_keras
 
         return from_keras(model)  # type: ignore[no-any-return]
+    if is_mxnet(model):
+        from relay.frontend import from_mxnet
+
+        return from_mxnet(model)  # type: ignore[no-any-return]
     if is_tensorflow(model):
         from relay.frontend import from_tensorflow
 
@@ -120,8 +125,9 @@ def as_module(model: Model, example: Example | None = None) -> tuple[IRModule, M
         f"cannot compile a {_name(model)}; give a relay.IRModule, a relay.Function or another "
         "expression, a model of ONNX (its path, its bytes or an onnx.ModelProto), of TFLite "
         "(its path, its bytes or a tflite.Model), of Keras (a keras.Model, or the path or the "
-        "bytes of a .keras or .h5 file) or of TensorFlow (a saved model, a frozen graph, "
-        "a concrete function), or one of PyTorch: a torch.nn.Module with "
+        "bytes of a .keras or .h5 file), of MXNet (the path of a symbol) or of TensorFlow "
+        "(a saved model, a frozen graph, a concrete function), or one of PyTorch: a "
+        "torch.nn.Module with "
         "example inputs, a torch.export.ExportedProgram, the path of a .pt2 file, or "
         "a scripted module"
     )
@@ -188,6 +194,27 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         if byte < 128:
             break
     return value, place
+
+
+def is_mxnet(model: object) -> bool:
+    """Whether a model is one of MXNet: the path, the text or the bytes of a symbol in JSON, or an
+    object of MXNet."""
+    if isinstance(model, bytes):
+        return _is_symbol(model[:SYMBOL_START])
+    if isinstance(model, str) and model.lstrip()[:1] == "{":
+        return _is_symbol(model[:SYMBOL_START].encode())
+    if isinstance(model, str | os.PathLike):
+        try:
+            with open(model, "rb") as file:
+                return _is_symbol(file.read(SYMBOL_START))
+        except (OSError, ValueError):
+            return False  # reported where it is read
+    kinds = [one.__module__.partition(".")[0] for one in type(model).__mro__]
+    return "mxnet" in kinds
+
+
+def _is_symbol(start: bytes) -> bool:
+    return start.lstrip()[:1] == b"{" and b'"nodes"' in start and b'"op"' in start
 
 
 def is_keras(model: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Any
 
 from relay.errors import DiagnosticError, FrontendError, SourceName, Span
@@ -37,7 +38,12 @@ class Importer:
                 found.append([variables.get(number)])
                 continue
             inputs = [_result(found, graph, place) for place in one.inputs]
-            found.append(self._convert(one, scope, inputs))
+            missing = [
+                graph.nodes[place[0]]
+                for place, value in zip(one.inputs, inputs, strict=True)
+                if value is None
+            ]
+            found.append(self._convert(one, scope, inputs, missing))
         outputs = []
         for place in graph.heads:
             value = _result(found, graph, place)
@@ -47,8 +53,13 @@ class Importer:
         return outputs
 
     def _convert(
-        self, info: NodeInfo, scope: ImportScope, inputs: Sequence[Expr | None]
+        self,
+        info: NodeInfo,
+        scope: ImportScope,
+        inputs: Sequence[Expr | None],
+        missing: Sequence[NodeInfo],
     ) -> list[Expr]:
+        """The results of a node; `missing` are variables among its inputs that have no value."""
         self.converted += 1
         if self.converted > MOST_CONVERTED:
             raise FrontendError.of(f"the model has more than {MOST_CONVERTED} nodes")
@@ -57,8 +68,19 @@ class Importer:
         converter = find(self.tables, info.operator)
         if converter is None:
             raise node.refused("there is no such operator")  # the survey looks at all graphs
+        takes_any = any(
+            one.kind is Parameter.VAR_POSITIONAL for one in signature(converter).parameters.values()
+        )
         try:
-            return _bound(node, converter(node, *arguments(converter, node, inputs)))
+            given = arguments(converter, node, inputs)
+        except FrontendError:
+            if missing:
+                raise no_value(missing[0]) from None
+            raise
+        if missing and takes_any:
+            raise no_value(missing[0])
+        try:
+            return _bound(node, converter(node, *given))
         except FrontendError:
             raise
         except DiagnosticError as error:

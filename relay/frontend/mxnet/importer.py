@@ -157,6 +157,7 @@ def _variables(
     """Inputs, weights, open sizes, and the value of each variable by the number of its node; one
     that has neither a shape nor a value may be one that nothing reads."""
     names = [one.name for one in graph.nodes if one.is_variable]
+    shapes = {**_declared(graph, arrays), **shapes}
     for name in shapes:
         if name not in names:
             free = [one for one in names if one not in arrays]
@@ -188,6 +189,18 @@ def _variables(
                 weights.append(known[one.name])
         values[number] = known.get(one.name)
     return inputs, weights, sizes, values
+
+
+def _declared(graph: GraphInfo, arrays: Arrays) -> dict[str, Shape]:
+    """The shapes that inputs have in the symbol itself."""
+    found: dict[str, Shape] = {}
+    for one in graph.nodes:
+        text = one.attributes.get("__shape__", "") if one.is_variable else ""
+        sizes = [part.strip() for part in text.strip("()[] ").split(",") if part.strip()]
+        known = all(part.isdigit() and 0 < int(part) < 2**31 for part in sizes)
+        if sizes and known and one.name not in arrays:
+            found[one.name] = [int(part) for part in sizes]
+    return found
 
 
 def _extents(shape: Shape, sizes: list[TypeVar]) -> tuple[Dim, ...]:

@@ -66,11 +66,6 @@ def read(text: str | bytes) -> GraphInfo:
     return _graph(given, 0)
 
 
-def is_symbol(start: bytes) -> bool:
-    """Whether a file begins as a symbol does: an object with nodes."""
-    return start.lstrip()[:1] == b"{" and b'"nodes"' in start[:200] and b'"op"' in start
-
-
 def _graph(given: Any, depth: int) -> GraphInfo:
     if depth > DEEPEST:
         raise broken("graphs nest too deeply")

@@ -1,4 +1,4 @@
-"""Networks of `mxnet.gluon.model_zoo.vision` give what MXNet 1.9.1 gave, with weights from a seed."""
+"""Networks of `mxnet.gluon.model_zoo.vision` give what MXNet gave, with weights from a seed."""
 
 from typing import Any
 
