@@ -7,6 +7,7 @@ exe = relay.compile(model, quantize=relay.quantize.int8(dataset))
 from relay.quantize.annotate import annotate
 from relay.quantize.budget import Budget, budget
 from relay.quantize.calibrate import calibrate
+from relay.quantize.dynamic import Dynamic, dynamic
 from relay.quantize.flow import Quantizer, int8, prerequisite_optimize, quantize
 from relay.quantize.points import QAnnotateKind, kind2str
 from relay.quantize.qconfig import QConfig, current_qconfig, qconfig
@@ -19,6 +20,7 @@ __all__ = [
     "INT8_W4",
     "SHIFTS",
     "Budget",
+    "Dynamic",
     "Integers",
     "Loss",
     "QAnnotateKind",
@@ -30,6 +32,7 @@ __all__ = [
     "budget",
     "calibrate",
     "current_qconfig",
+    "dynamic",
     "int8",
     "kind2str",
     "power_of_two",

@@ -1,0 +1,110 @@
+"""Dense layers in integers whose scales are found at run time:
+
+nn.dense(%x, W)
+->
+%0 = maximum(divide(max(abs(%x), axis=[-1], keepdims=True), 127f), …);
+%1 = nn.dense(cast(round(divide(%x, %0)), dtype="int8"), round(W / s), out_dtype="int32");
+multiply(cast(%1, dtype="float32"), multiply(%0, s))
+
+Every row of the data has a scale of its own, so one with an outlier does not cost the others their
+precision. No examples are needed, and layers in branches, loops and functions are quantized like
+others: this is for transformers and recurrent networks. Rows with NaN or infinite elements become
+NaN.
+
+    exe = relay.compile(model, quantize=relay.quantize.dynamic())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from relay.check.infer import infer_module
+from relay.errors import PassError
+from relay.immutable import frozen
+from relay.ir.expr import Call, Constant, Expr, const
+from relay.ir.function_attrs import is_foreign
+from relay.ir.module import IRModule
+from relay.ir.parameters import bind_params_by_name
+from relay.nd import NDArray
+from relay.op import abs as absolute
+from relay.op import cast, divide, maximum, multiply, nn
+from relay.op import max as greatest
+from relay.op import round as rounded
+from relay.quantize.scheme import TINY, Integers
+from relay.transform.infer_type import InferType
+from relay.transform.simplify.fold_constant import FoldConstant
+from relay.transform.simplify.peephole import Rules, rewritten
+from relay.transform.simplify.rule_window import Window
+
+HIGHEST: Final = 127  # of the data
+# so many products of bytes cannot overflow a sum of 32 bits
+MOST: Final = 2**31 // (HIGHEST * 128)
+PER_CHANNEL: Final = Integers(per="channel")
+
+
+@frozen
+class Dynamic:
+    """What `relay.compile(…, quantize=…)` does with a model."""
+
+    weight: Integers = PER_CHANNEL
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        known = self.weight
+        if not (known.symmetric and known.signed and known.bits <= 8) or known.block:
+            raise PassError(
+                "weights of dense layers with scales from the run are signed and symmetric, have "
+                f"up to 8 bits, and no blocks; found {known}"
+            )
+
+    def __call__(self, module: IRModule, params: Mapping[str, Any]) -> IRModule:
+        module = module.copy()
+        if params:
+            module["main"] = bind_params_by_name(module["main"], params)
+        module = FoldConstant()(InferType()(module))
+        rules: Rules = {"nn.dense": (self._dense,), "nn.matmul": (self._matmul,)}
+        for name, function in [*module.functions.items()]:
+            if not is_foreign(function):
+                module[name.name_hint] = rewritten(function, rules)
+        return infer_module(module)
+
+    def _dense(self, call: Call, window: Window) -> Expr | None:
+        """nn.dense(%x, W)  ->  a product of integers"""
+        return self._product(call.args[0], window.value(call.args[1]), call, window)
+
+    def _matmul(self, call: Call, window: Window) -> Expr | None:
+        """nn.matmul(%x, W)  ->  a product of integers"""
+        known: Any = call.attrs
+        weight = window.value(call.args[1])
+        if weight is None or known.transpose_a:
+            return None
+        turned = weight if known.transpose_b else np.ascontiguousarray(weight.T)
+        return self._product(call.args[0], turned, call, window)
+
+    def _product(
+        self, data: Expr, weight: np.ndarray | None, call: Call, window: Window
+    ) -> Expr | None:
+        if weight is None or weight.dtype != np.float32 or window.dtype(data) != "float32":
+            return None
+        if weight.size < self.least or not np.isfinite(weight).all() or weight.shape[1] > MOST:
+            return None
+        if window.dtype(call) not in ("", "float32") or window.is_constant(data):
+            return None
+        axis = 1 if self.weight.per == "channel" else None
+        known = self.weight.parameters(weight.min(axis, initial=0), weight.max(axis, initial=0))
+        whole = known.centered(weight, 0).astype(np.int8)
+        reach = greatest(absolute(data), axis=-1, keepdims=True)
+        step = maximum(divide(reach, const(float(HIGHEST), "float32")), const(TINY, "float32"))
+        integers = cast(rounded(divide(data, step)), "int8")
+        sums = nn.dense(integers, Constant(NDArray(whole)), out_dtype="int32")
+        scales = Constant(NDArray(np.asarray(known.scale, np.float32)))
+        return multiply(cast(sums, "float32"), multiply(step, scales))
+
+
+def dynamic(*, weight: Integers = PER_CHANNEL, least: int = 1) -> Dynamic:
+    """Dense layers and matrix products with constant weights of at least so many elements, in
+    integers whose scales are found at run time."""
+    return Dynamic(weight, least)
