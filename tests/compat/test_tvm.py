@@ -49,8 +49,21 @@ def test_what_has_no_counterpart_says_what_to_use(name):
         getattr(tvm, name)
 
 
+def test_values_and_pictures_have_their_old_places(capsys):
+    from relay.compat.tvm.contrib import relay_viz
+    from relay.compat.tvm.contrib.debugger import debug_executor
+
+    module, params = mlp.get_workload(batch_size=1, image_shape=(1, 4, 4), num_classes=3)
+    relay_viz.RelayVisualizer(module, relay_param=params).render()
+    assert "nn.dense" in capsys.readouterr().out
+    lib = relay.build(module, params=params)
+    debug = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu(0))
+    debug.run(data=np.ones((1, 1, 4, 4), np.float32))
+    assert debug.debug_get_output(0).shape == (1, 128)
+
+
 def test_every_name_leads_somewhere():
-    for module in (tvm, tvm.ir, tvm.contrib):
+    for module in (tvm, tvm.ir, tvm.contrib, tvm.contrib.debugger):
         for name in dir(module):
             assert getattr(module, name) is not None, name
     assert tvm.relay.nn is relay.nn and tvm.relay.Function is relay.Function

@@ -1,12 +1,14 @@
-"""`tvm.contrib`: the graph executor, and folders for a time."""
+"""`tvm.contrib`: the graph executors, pictures, and folders for a time."""
 
 from relay.compat.tvm.names import module_names
 
 __getattr__, __dir__ = module_names(
     "tvm.contrib",
     {
+        "debugger": "relay.compat.tvm.contrib.debugger",
         "graph_executor": "relay.graph_executor",
         "graph_runtime": "relay.graph_executor",
+        "relay_viz": "relay.viz",
         "utils": "relay.compat.tvm.contrib.utils",
     },
     {
