@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relay.cli import models, options
+from relay.cli.inputs import batches
 from relay.cli.output import STDOUT, working, write_text
 from relay.errors import RelayError
 
@@ -59,6 +60,15 @@ def compile(
     target: options.Machine = None,
     level: options.Level = 3,
     threads: options.Threads = None,
+    quantize: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DATA",
+            help="Compute with 8-bit integers; DATA is an .npy or .npz file with a batch of "
+            "inputs, or a folder of them. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     exact: options.Exact = False,
     checked: Annotated[
         bool, typer.Option("--checked", help="An index out of range ends the run.")
@@ -83,14 +93,19 @@ def compile(
         raise RelayError(f"cannot write `{output}`: there is no folder `{output.parent}`")
     shapes = options.shapes_of(shape)
     with working(f"compiling {model.name}") as progress:
-        if kind in (Emit.relay, Emit.onnx):
-            _write_module(model, shapes, kind, level, target, output)
-            return
         how: dict[str, Any] = {"level": level, "exact": exact, "checked": checked}
-        if kind in (Emit.expressions, Emit.loops):
+        if kind in (Emit.relay, Emit.onnx, Emit.expressions, Emit.loops):
             read = models.read_module(model, shapes)
-            write_text(_kernels(*read, kind, target=target, **how), output)
+            if quantize:
+                progress("quantization", 0, 0)
+                read = _integers(quantize)(*read), {}
+            if kind in (Emit.relay, Emit.onnx):
+                _write_module(*read, kind, level, target, output)
+            else:
+                write_text(_kernels(*read, kind, target=target, **how), output)
             return
+        if quantize:
+            how["quantize"] = _integers(quantize)
         exe = models.executable(model, shapes, threads, target, progress, **how)
         if kind is Emit.artifact:
             exe.save(output)
@@ -100,10 +115,16 @@ def compile(
             write_text(TEXTS[kind](exe), output)
 
 
+def _integers(data: Sequence[Path]) -> Callable[[Any, Any], Any]:
+    """What makes integers of a module and its weights."""
+    from relay.quantize import int8
+
+    return int8(batches(data))
+
+
 def _write_module(
-    model: Path, shapes: models.Shapes, kind: Emit, level: int, target: str | None, output: Path
+    module: Any, weights: Any, kind: Emit, level: int, target: str | None, output: Path
 ) -> None:
-    module, weights = models.read_module(model, shapes)
     if kind is Emit.relay:
         write_text(str(models.optimized(module, level, target)).rstrip("\n"), output)
         return

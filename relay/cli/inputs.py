@@ -102,6 +102,17 @@ def _made(word: str, wanted: TensorSpec, seed: int) -> Any:
     return (np.ones if word == "ones" else np.zeros)(shape, kind)
 
 
+def batches(given: Sequence[Path]) -> list[Any]:
+    """Batches of a dataset: files of NumPy, or folders of them, in the order of their names."""
+    found: list[Any] = []
+    for path in given:
+        files = sorted(path.glob("*.np[yz]")) if path.is_dir() else [path]
+        if not files:
+            raise RelayError(f"there is no .npy or .npz file in `{path}`")
+        found += map(_arrays, files)
+    return found
+
+
 def _arrays(path: Path) -> Any:
     """The array in a .npy file, or the arrays of an .npz file by name; nothing is unpickled."""
     import numpy as np

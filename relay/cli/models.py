@@ -35,8 +35,15 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
                 f"the shapes of `{path}` are in its types, and no --shape changes them"
             )
         return _parse_text(path.read_bytes(), str(path)), {}
-    from relay.frontend import from_onnx, from_tensorflow, from_tflite
-    from relay.frontend.model import Example, as_module, is_pytorch, is_tensorflow, is_tflite
+    from relay.frontend import from_keras, from_onnx, from_tensorflow, from_tflite
+    from relay.frontend.model import (
+        Example,
+        as_module,
+        is_keras,
+        is_pytorch,
+        is_tensorflow,
+        is_tflite,
+    )
 
     if not shapes:
         return as_module(path)
@@ -44,8 +51,9 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
         return as_module(path, Example(input_infos=list(shapes.items())))
     if is_tflite(path):
         return from_tflite(path, shapes)  # type: ignore[no-any-return]
-    if is_tensorflow(path):
-        return from_tensorflow(path, shapes)  # type: ignore[no-any-return]
+    for is_one, read in ((is_keras, from_keras), (is_tensorflow, from_tensorflow)):
+        if is_one(path):
+            return read(path, _of_inputs(path, shapes))  # type: ignore[no-any-return]
     return from_onnx(path, shapes, freeze_params=None)  # type: ignore[no-any-return]
 
 
@@ -92,6 +100,17 @@ def _parse_text(data: bytes, name: str) -> IRModule:
         raise RelayError(f"`{name}` is not a program: its bytes are not UTF-8") from None
     module: IRModule = relay.parse(text, source_name=name)
     return module
+
+
+def _of_inputs(path: Path, shapes: Shapes) -> dict[str, tuple[int, ...]]:
+    """Shapes of inputs, of a format whose dimensions have no names."""
+    found = {name: shape for name, shape in shapes.items() if isinstance(shape, tuple)}
+    if named := [name for name in shapes if name not in found]:
+        raise RelayError(
+            f"`{path}` has no dimension `{named[0]}`; the shape of an input with one axis is "
+            f"written {named[0]}={shapes[named[0]]},"
+        )
+    return found
 
 
 def _require_file(path: Path) -> None:

@@ -12,9 +12,9 @@ Model = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help="A model of ONNX (.onnx), TFLite (.tflite), TensorFlow (.pb or a folder) or PyTorch "
-        "(.pt2, .pt), a program (.relay), or an executable (.relayx), which is code and runs "
-        "as such.",
+        help="A model of ONNX (.onnx), TFLite (.tflite), TensorFlow (.pb or a folder), Keras "
+        "(.keras, .h5) or PyTorch (.pt2, .pt), a program (.relay), or an executable (.relayx), "
+        "which is code and runs as such.",
         show_default=False,
     ),
 ]

@@ -165,3 +165,20 @@ def test_a_page_is_written_and_served(model, command, tmp_path):
     assert "either written or served" in command(*served, "-o", tmp_path / "x.html", code=2)
     assert "no file" in command("view", tmp_path / "nothing.relay", code=1)
     assert "cannot read" in command("view", tmp_path / "nothing.relay", "--serve", code=1)
+
+
+def test_models_are_quantized(model, command, tmp_path):
+    (tmp_path / "data").mkdir()
+    for number in range(3):
+        batch = np.random.default_rng(number).standard_normal((2, 1, 4, 4), np.float32)
+        np.save(tmp_path / "data" / f"{number}.npy", batch)
+    given = ("--quantize", model / "inputs.npz", "--quantize", tmp_path / "data")
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "q.relayx", *given)
+    command("run", tmp_path / "q.relayx", "--input", model / "x.npy", "-o", tmp_path / "y.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), in_onnx_runtime(model), atol=0.05)
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "q.relay", *given)
+    assert "int8" in (tmp_path / "q.relay").read_text()
+    (tmp_path / "empty").mkdir()
+    wrong = ("compile", model / "mlp.onnx", "-o", tmp_path / "w.relayx", "--quantize")
+    assert "no .npy or .npz file in" in command(*wrong, tmp_path / "empty", code=1)
+    assert not (tmp_path / "w.relayx").exists()
