@@ -89,7 +89,7 @@ LATE = {
     ),
     ("analysis", "transform"): "the kernels of a program are what fusion makes of it",
     ("executors", "driver"): "an executor of compiled programs has them compiled",
-    ("frontend", "driver"): "torch.compile calls a backend, which compiles",
+    ("frontend", "driver"): "functions of PyTorch are made of compiled programs",
     ("ir", "op"): "the operator table fills itself on the first look",
     ("ir", "prelude"): "a module imports files of the standard library by name",
     ("prelude", "frontend"): "the prelude's data types, as the Python frontend declares them",

@@ -17,7 +17,6 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from relay.check.infer import infer_module
-from relay.driver import compile
 from relay.errors import GradientError
 from relay.frontend.model import Model, as_module
 from relay.ir import expr as ir
@@ -38,6 +37,8 @@ def differentiable(
     Arguments and results are tensors. `params` are constants, by the names of parameters, which the
     function does not take and which get no gradients; `options` are those of `relay.compile`.
     """
+    from relay.driver import compile  # which imports this frontend
+
     module, own = as_module(model)
     known = {**own, **(params or {})}
     module = infer_module(with_main_apart(module))

@@ -40,6 +40,7 @@ from relay.immutable import frozen
 from relay.ir import expr as ir
 from relay.op.opdef import OpDef
 from relay.transform.base import FunctionPass
+from relay.transform.functional.to_a_normal_form import ToANormalFormExpr
 
 _DEEP = 8  # values in a row that are computed again together
 _MORE = 4  # times as many steps as before, at most
@@ -57,7 +58,7 @@ class Rematerialize(FunctionPass):
             raise PassError(f"memory is a number of bytes above 0, found {self.memory!r}")
         if is_kernel(function) or (chain := _Chain.of(function)) is None:
             return function
-        return chain.function() if chain.shrink(self.memory) else function
+        return ToANormalFormExpr(chain.function()) if chain.shrink(self.memory) else function
 
 
 @dataclass(eq=False)
