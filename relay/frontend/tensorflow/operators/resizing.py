@@ -6,6 +6,7 @@ from relay import op
 from relay.frontend.common.builder import int64, static
 from relay.frontend.common.indices import in_range
 from relay.frontend.common.resampling import Interpolation, ResizedAxis, axis_by_axis
+from relay.frontend.common.resized_images import coordinates, linear, nearest, resized_to
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
 from relay.ir.expr import Expr, const
@@ -13,60 +14,31 @@ from relay.ir.expr import Expr, const
 table = Table()
 
 
-def _coordinates(node: Node, plain: str) -> str:
-    """How positions of the result are those of data."""
-    corners, centers = node.flag("align_corners"), node.flag("half_pixel_centers")
-    if corners and centers:
-        raise node.refused("either corners or centers are aligned", found="both")
-    return "align_corners" if corners else "half_pixel" if centers else plain
-
-
-def _resized(node: Node, data: Expr, size: Expr, **how: object) -> Expr:
-    node.must_have_axes(data, 4, "images")
-    sizes = node.sizes(size)
-    known = node.known.of(sizes) or (None, None)
-    numbers = static(known)
-    if numbers is not None:
-        return op.image.resize2d(data, numbers, layout="NHWC", **how)
-    found = op.image.resize2d(data, sizes, layout="NHWC", **how)
-    batch, *_, channels = node.shape(data)
-    return node.declare(found, (batch, *known, channels), node.dtype(data))
+def _positions(node: Node) -> str:
+    return coordinates(node, node.flag("align_corners"), node.flag("half_pixel_centers"))
 
 
 @table("ResizeBilinear")
 def resize_bilinear(node: Node, data: Expr, size: Expr) -> Expr:
-    coordinates = _coordinates(node, "asymmetric")
-    data = node.as_dtype(data, "float32")
-    return _resized(node, data, size, method="linear", coordinate_transformation_mode=coordinates)
+    return linear(node, node.as_dtype(data, "float32"), size, _positions(node))
 
 
 @table("ResizeNearestNeighbor")
 def resize_nearest_neighbor(node: Node, data: Expr, size: Expr) -> Expr:
-    coordinates = _coordinates(node, "asymmetric")
-    rounding = {"align_corners": "round_prefer_ceil"}.get(coordinates, "floor")
-    if coordinates == "half_pixel":
-        coordinates = "tf_half_pixel_for_nn"
-    return _resized(
-        node,
-        data,
-        size,
-        method="nearest_neighbor",
-        coordinate_transformation_mode=coordinates,
-        rounding_method=rounding,
-    )
+    return nearest(node, data, size, _positions(node))
 
 
 @table("ResizeBicubic")
 def resize_bicubic(node: Node, data: Expr, size: Expr) -> Expr:
     """With half pixel centers weights are those of Keys' kernel, otherwise steeper ones."""
-    coordinates = _coordinates(node, "asymmetric")
-    centers = coordinates == "half_pixel"
-    return _resized(
+    positions = _positions(node)
+    centers = positions == "half_pixel"
+    return resized_to(
         node,
         node.as_dtype(data, "float32"),
         size,
         method="cubic",
-        coordinate_transformation_mode=coordinates,
+        coordinate_transformation_mode=positions,
         cubic_alpha=-0.5 if centers else -0.75,
         cubic_exclude=int(centers),
     )
