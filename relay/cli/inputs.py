@@ -95,7 +95,7 @@ def _made(word: str, wanted: TensorSpec, seed: int) -> Any:
 
     shape = tuple(size for size in wanted.shape if isinstance(size, int))
     if shape != wanted.shape:
-        raise RelayError(f"the input has open sizes, and `{word}` does not say them: {SIZES}")
+        raise RelayError(f"the input has dynamic sizes, and `{word}` does not say them: {SIZES}")
     kind = dtypes.to_numpy(wanted.dtype)
     if word == "random" and dtypes.is_float(wanted.dtype):
         return np.random.default_rng(seed).standard_normal(shape, np.float32).astype(kind)

@@ -166,7 +166,7 @@ class Structure:
 # --- taking apart --------------------------------------------------------------------------------
 
 
-def _parts(node: Node, data: Any, place: Place) -> list[Any]:
+def _parts(node: Node, data: Any, place: Position) -> list[Any]:
     """The parts of `data`, in the order of the keys."""
     if node.kind in SEQUENCES:
         if isinstance(data, list | tuple | deque) and len(data) == len(node.keys):
@@ -194,7 +194,7 @@ def _fields(data: Any) -> Iterable[str]:
     return found if isinstance(found, tuple) else ()
 
 
-def _registered_parts(node: Node, data: Any, place: Place) -> list[Any]:
+def _registered_parts(node: Node, data: Any, place: Position) -> list[Any]:
     known = _registry().get(type(data))
     if known is None or type_name(type(data)) != node.type:
         raise _unlike(place, f"a {_short(node.type)}", data)
@@ -210,10 +210,10 @@ def _is(given: Any, wanted: Any) -> bool:
 
 
 # Where data is: a name, or the place of what it is a part of, with the node and the key there.
-Place = str | tuple[Any, Node, Any]
+Position = str | tuple[Any, Node, Any]
 
 
-def _place_text(place: Place) -> str:
+def _place_text(place: Position) -> str:
     steps = []
     while isinstance(place, tuple):
         place, node, key = place
@@ -221,7 +221,7 @@ def _place_text(place: Place) -> str:
     return "".join([place, *reversed(steps)])
 
 
-def _unlike(place: Place, expected: str, data: Any) -> EvaluationError:
+def _unlike(place: Position, expected: str, data: Any) -> EvaluationError:
     found: str
     if isinstance(data, bool | int | float | str | None):
         found = repr(data)
@@ -235,7 +235,7 @@ def _unlike(place: Place, expected: str, data: Any) -> EvaluationError:
     return EvaluationError.of(message, expected=expected, found=found)
 
 
-def as_pairs(data: Any, kind: str, place: Place) -> Any:
+def as_pairs(data: Any, kind: str, place: Position) -> Any:
     """Complex numbers as pairs of floats, without a copy where they are dense."""
     if nd.is_torch(data):
         torch = sys.modules["torch"]

@@ -273,10 +273,10 @@ def floor_divide(a: Dim, b: Dim) -> Dim:
             rest[monomial] = left
         else:
             rest[monomial] = coefficient
-    symbolic = [c for m, c in rest.items() if m != ONE and c]
-    if not symbolic:
+    dynamic = [c for m, c in rest.items() if m != ONE and c]
+    if not dynamic:
         return _from_terms(whole)
-    common = gcd(b, *symbolic)
+    common = gcd(b, *dynamic)
     divisor = b // common
     constant = rest.get(ONE, 0) // common
     remaining = _from_terms({m: c // common for m, c in rest.items() if m != ONE})

@@ -16,7 +16,7 @@ SWEEPS = 4
 
 
 @dataclass
-class Place:
+class Rectangle:
     """A rectangle; the corner is relative to the picture."""
 
     x: float
@@ -29,7 +29,7 @@ class Place:
 class Layout:
     """Places of nodes, and the edges to draw: (source, target, type)."""
 
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, Rectangle] = field(default_factory=dict)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
     width: float = 0.0
     height: float = 0.0
@@ -62,7 +62,7 @@ def lay_out(graph: Graph) -> Layout:
             x, y = x + outer.x + MARGIN, y + outer.y + TITLE + MARGIN
         else:
             x, y = x + MARGIN, y + MARGIN
-        made.places[node.number] = Place(x, y, *sizes[node.number])
+        made.places[node.number] = Rectangle(x, y, *sizes[node.number])
     made.width, made.height = sizes[OUTSIDE]
     return made
 

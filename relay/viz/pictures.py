@@ -7,7 +7,7 @@ from html import escape
 
 from relay.errors import RelayError
 from relay.viz.graph import OUTSIDE, Graph, Node
-from relay.viz.layout import Place, lay_out
+from relay.viz.layout import Rectangle, lay_out
 
 COLORS = {
     "op": "#dbeafe",
@@ -91,7 +91,7 @@ def svg(graph: Graph) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _line(source: Place, target: Place) -> tuple[float, float, float, float]:
+def _line(source: Rectangle, target: Rectangle) -> tuple[float, float, float, float]:
     """From the lower side of a place to the upper side of another."""
     return (
         source.x + source.width / 2,

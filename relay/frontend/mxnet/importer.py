@@ -154,7 +154,7 @@ def _variables(
     shapes: Mapping[str, Shape],
     dtype: str | Mapping[str, str],
 ) -> tuple[list[Var], list[Var], list[TypeVar], dict[int, Expr | None]]:
-    """Inputs, weights, open sizes, and the value of each variable by the number of its node; one
+    """Inputs, weights, dynamic sizes, and the value of each variable by the number of its node; one
     that has neither a shape nor a value may be one that nothing reads."""
     names = [one.name for one in graph.nodes if one.is_variable]
     shapes = {**_declared(graph, arrays), **shapes}

@@ -49,7 +49,7 @@ class Size:
 
 
 @frozen
-class Place:
+class Argument:
     """An argument of the graph."""
 
     number: int
@@ -87,7 +87,7 @@ class Draw:
 
 
 def _filled(value: Any, given: Sequence[Any]) -> Any:
-    if isinstance(value, Size | Place | Empty):
+    if isinstance(value, Size | Argument | Empty):
         return value(given)
     if isinstance(value, list | tuple):
         return type(value)([_filled(one, given) for one in value])
@@ -168,7 +168,7 @@ class _Known:
         if not isinstance(value, Call):
             return value
         if value in self.places:
-            return Place(self.places[value])
+            return Argument(self.places[value])
         found = value.meta.get("val")
         if not isinstance(found, torch.SymInt):
             raise _NotKnown

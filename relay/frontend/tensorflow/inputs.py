@@ -1,6 +1,6 @@
 """The inputs of a model: their types, and the sizes that it leaves open.
 
-An open extent becomes a shape variable of its own.
+A dynamic extent becomes a shape variable of its own.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def count_of(node: SizedBuilder, value: Expr) -> Expr:
 
 
 def shape_of_elements(node: SizedBuilder, value: Expr) -> tuple[int, ...] | None:
-    """The shape of elements that an input gives: a vector with -1 for open extents, or -1."""
+    """The shape of elements that an input gives: a vector with -1 for dynamic extents, or -1."""
     known = node.known.of(value)
     if known is None or node.rank(value) == 0:
         return None

@@ -49,7 +49,7 @@ HANDLES = frozenset({"resource", "variant"})
 MOST_BYTES = 1 << 28  # of a constant that is written as one number
 MOST_AXES = 64
 
-Shape = tuple[int, ...]  # -1 for an open extent
+Shape = tuple[int, ...]  # -1 for a dynamic extent
 
 
 def type_name(code: int) -> str:

@@ -32,7 +32,7 @@ class TensorList:
     dtype: str
     rows: Expr | None
     count: Expr  # as an int64 scalar
-    shape: tuple[int, ...] | None = None  # of an element, as it is declared: -1 for open extents
+    shape: tuple[int, ...] | None = None  # of an element, as it is declared: -1 for dynamic extents
 
 
 @frozen

@@ -63,7 +63,7 @@ class TensorInfo:
     name: str
     code: int  # of the element type
     shape: tuple[int, ...]
-    signature: tuple[int, ...] | None  # with -1 for open extents, where there is one
+    signature: tuple[int, ...] | None  # with -1 for dynamic extents, where there is one
     data: np.ndarray | None  # bytes of a constant
     quantization: Quantization | None
     sparsity: Sparsity | None

@@ -36,7 +36,7 @@ from relay.op.opdef import OpDef
 from relay.transform.partial.known_matches import Fit, matched
 from relay.transform.partial.known_tensors import computed
 from relay.transform.partial.residual_blocks import Block, Branching, closed
-from relay.transform.partial.residual_program import Frame, Operation, ResidualProgram
+from relay.transform.partial.residual_program import Operation, ResidualFunction, ResidualProgram
 from relay.transform.partial.specialized_copies import Copies
 from relay.transform.partial.static_values import (
     ANY_FUNCTION,
@@ -105,8 +105,8 @@ class Evaluator:
     ) -> Evaluation:
         """The residual body of a function, for the values of parameters made inside of it."""
         out, unfoldings = self.out, self._unfoldings
-        before, out.frame = out.frame, Frame()
-        block = out.frame.block
+        before, out.current = out.current, ResidualFunction()
+        block = out.current.block
         values = given()
         for variable, value in zip(function.params, values, strict=True):
             environment[variable] = value
@@ -119,7 +119,7 @@ class Evaluator:
         atom = yield out.exact(out.with_type(result, result_type(function, environment)))
         body = yield closed(block, atom)
         unfoldings.undecided -= 1
-        out.frame = before
+        out.current = before
         return body
 
     def _opaque(self, function: ir.Function, environment: Environment) -> Evaluation:
@@ -199,7 +199,7 @@ class Evaluator:
     def closure(
         self, function: ir.Function, environment: Environment, ty: Type, hint: str
     ) -> Value:
-        static = Closure(function, environment, self.out.frame)
+        static = Closure(function, environment, self.out.current)
         return self.out.lazily(ty, lambda: self._function(function, environment), hint, static)
 
     # --- branches
@@ -294,27 +294,27 @@ class Evaluator:
         ty: Type,
     ) -> Evaluation:
         """The value of branches of which the run takes one, and what references hold behind."""
-        out, frame = self.out, self.out.frame
-        outer, blocks = frame.block, []
+        out, current = self.out, self.out.current
+        outer, blocks = current.block, []
         results: list[Value] = []
         changes: list[Any] = []
         self._unfoldings.undecided += 1
         for branch in branches:
-            frame.block = Block()
-            mark = frame.mark()
+            current.block = Block()
+            mark = current.mark()
             results.append((yield branch()))
-            blocks.append(frame.block)
-            changes.append(frame.undo(mark))
+            blocks.append(current.block)
+            changes.append(current.undo(mark))
         self._unfoldings.undecided -= 1
-        frame.block = outer
+        current.block = outer
         branching = Branching(make, lambda: out.exact(subject), blocks)
         outer.slots.append(branching)
         for cell in dict.fromkeys(cell for one in changes for cell in one):
-            contents = [one[cell] if cell in one else frame.held(cell) for one in changes]
+            contents = [one[cell] if cell in one else current.held(cell) for one in changes]
             known = [value for value in contents if value is not None]
             complete = len(known) == len(contents)
             joined = out.joined(branching, known, cell.content) if complete else None
-            frame.hold(cell, joined)
+            current.hold(cell, joined)
         return out.joined(branching, results, ty)
 
     # --- calls
@@ -343,7 +343,7 @@ class Evaluator:
                     type_args = ()
         op = yield out.exact(callee)
         atoms = yield out.all_exact(args)
-        out.frame.epoch += 1  # it may write to what has escaped
+        out.current.epoch += 1  # it may write to what has escaped
         return out.emitted(ty, ir.Call(op, atoms, e.attrs, type_args, span=e.span), hint)
 
     def data(
@@ -368,7 +368,7 @@ class Evaluator:
     ) -> bool:
         function = closure.function
         # what a function that stays has captured it calls: there is one of it, however many call it
-        if closure.name is None and closure.maker is not self.out.frame:
+        if closure.name is None and closure.maker is not self.out.current:
             return False
         # uses of one named dimension would become unrelated unknown ones
         if any(isinstance(given, dims.Any) for given in type_args):
@@ -385,9 +385,9 @@ class Evaluator:
         unfolding = unfoldings.begin(function, args)
         if unfolding is None:
             return None
-        frame, undecided = out.frame, unfoldings.undecided
-        block, length = frame.block, len(frame.block.slots)
-        mark, notes = frame.mark(), len(out.notes)
+        current, undecided = out.current, unfoldings.undecided
+        block, length = current.block, len(current.block.slots)
+        mark, notes = current.mark(), len(out.notes)
         types = dict(zip(function.type_params, type_args, strict=True))
         environment = Environment(closure.environment, types)
         out.may_give_up += 1
@@ -405,9 +405,9 @@ class Evaluator:
             out.may_give_up -= 1
             if not out.may_give_up:
                 out.notes.clear()
-        out.frame, frame.block, unfoldings.undecided = frame, block, undecided
+        out.current, current.block, unfoldings.undecided = current, block, undecided
         del block.slots[length:]
-        frame.undo(mark)
+        current.undo(mark)
         unfoldings.note_given_up(function, args)
         return None
 
@@ -421,7 +421,7 @@ class Evaluator:
         if not op.is_repeatable:
             atoms = yield out.all_exact(args)
             if op.on_values:
-                out.frame.epoch += 1  # it may call functions
+                out.current.epoch += 1  # it may call functions
             return out.emitted(ty, ir.Call(op, atoms, attrs, span=e.span), hint)
         result = computed(op, ir.Call(op, (), attrs, span=e.span), args)
         if result is not None:

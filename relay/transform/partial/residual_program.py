@@ -20,7 +20,7 @@ Operation = Callable[[], Steps[ir.Expr]]
 
 
 @dataclass(eq=False, slots=True)
-class Frame:
+class ResidualFunction:
     """A residual function while it is made, and what references hold at this point of it.
 
     Code that is not known may write to every reference that has escaped: it begins a new epoch, in
@@ -67,7 +67,7 @@ class ResidualProgram:
     """Makes residual code, at the end of the current block of the current function."""
 
     def __init__(self) -> None:
-        self.frame = Frame()
+        self.current = ResidualFunction()
         self.notes: list[Callable[[], object]] = []  # how to undo what was done
         self.may_give_up = 0  # how many unfoldings there are that may be given up
 
@@ -91,18 +91,18 @@ class ResidualProgram:
         annotation: Type | None = None,
     ) -> Value:
         """A value that an operation computes here, if it is needed."""
-        value = Value(ty, static, None, self.frame.block.slot(), operation, hint, annotation)
+        value = Value(ty, static, None, self.current.block.slot(), operation, hint, annotation)
         return self.with_parts(value)
 
     def emitted(self, ty: Type, operation: ir.Expr, hint: str = "x") -> Value:
         """The result of an operation that is executed here in any case."""
-        variable, slot = ir.Var(hint), self.frame.block.slot()
+        variable, slot = ir.Var(hint), self.current.block.slot()
         slot.bindings.append((variable, operation))
         return self.with_parts(Value(ty, None, variable, slot))
 
     def given(self, ty: Type, variable: ir.Var) -> Value:
         """The value of a parameter, or of a variable of a pattern."""
-        value = Value(ty, None, variable, self.frame.block.slot(), exact=variable)
+        value = Value(ty, None, variable, self.current.block.slot(), exact=variable)
         return self.with_parts(value)
 
     def known(self, tensor: NDArray, constant: ir.Constant | None = None) -> Value:
@@ -115,7 +115,7 @@ class ResidualProgram:
         """The value as one of another type, which says more or less about dimensions."""
         if value.ty is ty or value.ty == ty or isinstance(ty, FuncType):
             return value
-        made = Value(ty, value.static, slot=self.frame.block.slot(), hint=value.hint)
+        made = Value(ty, value.static, slot=self.current.block.slot(), hint=value.hint)
         if is_dynamic(value.ty):
             made.operation, made.annotation = (lambda: self.atom(value)), ty
         else:
@@ -136,7 +136,7 @@ class ResidualProgram:
             self.note(branching.results.pop)
             return variable
 
-        made = Value(ty, slot=self.frame.block.slot(), hint=first.hint, stands_for=whole)
+        made = Value(ty, slot=self.current.block.slot(), hint=first.hint, stands_for=whole)
         parts = [value.static for value in values]
         if isinstance(ty, TupleType) and all(isinstance(part, Fields) for part in parts):
             fields = []
@@ -217,8 +217,8 @@ class ResidualProgram:
 
     def create(self, initial: Value, ty: Type, content: Type, hint: str) -> Value:
         """A new reference. It is not in the residual program until it escapes."""
-        cell = Cell(self.frame, content)
-        self.frame.hold(cell, initial)
+        cell = Cell(self.current, content)
+        self.current.hold(cell, initial)
         made = self.lazily(ty, lambda: self._escape(made, cell, initial), hint, cell)
         return made
 
@@ -226,7 +226,7 @@ class ResidualProgram:
         """Create the reference where it was created, and write to it where it was written."""
         cell.escaped = True
         self.note(lambda: setattr(cell, "escaped", False))
-        home: Frame = cell.home
+        home: ResidualFunction = cell.home
         value, _ = home._held.get(cell, (None, 0))
         if value is not None:
             home.hold(cell, value)
@@ -240,7 +240,7 @@ class ResidualProgram:
     def read(self, reference: Value, ty: Type, hint: str) -> Value:
         """What a reference holds."""
         cell = reference.static
-        if isinstance(cell, Cell) and (held := self.frame.held(cell)) is not None:
+        if isinstance(cell, Cell) and (held := self.current.held(cell)) is not None:
             return held
 
         def operation() -> Steps[ir.Expr]:
@@ -248,7 +248,7 @@ class ResidualProgram:
 
         value = self.lazily(ty, operation, hint)
         if isinstance(cell, Cell):
-            self.frame.hold(cell, value)
+            self.current.hold(cell, value)
         return value
 
     def write(self, reference: Value, value: Value) -> Steps[None]:
@@ -256,18 +256,18 @@ class ResidualProgram:
         cell = reference.static
         if isinstance(cell, Cell):
             value = self.with_type(value, cell.content)
-            if cell.home is self.frame and not cell.escaped:
-                cell.writes.append((self.frame.block.slot(), value))
+            if cell.home is self.current and not cell.escaped:
+                cell.writes.append((self.current.block.slot(), value))
                 self.note(cell.writes.pop)
-                self.frame.hold(cell, value)
+                self.current.hold(cell, value)
                 return
         atom = yield self.atom(reference)
         written = yield self.exact(value)
         self.emitted(UNIT, ir.RefWrite(atom, written), "set")
         if isinstance(cell, Cell):
-            self.frame.hold(cell, value)
+            self.current.hold(cell, value)
         else:
-            self.frame.epoch += 1  # it may be any of those that have escaped
+            self.current.epoch += 1  # it may be any of those that have escaped
 
 
 def _is_refined(ty: Type) -> bool:

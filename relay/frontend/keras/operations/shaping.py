@@ -36,7 +36,7 @@ def reshape(node: Node, x: Expr) -> Expr:
 
 
 def reshaped(node: Node, x: Expr, target: list[int]) -> Expr:
-    """Another shape; one open extent is what is left, more are those of the same axes."""
+    """Another shape; one dynamic extent is what is left, more are those of the same axes."""
     shape = node.shape(x)
     for place, one in enumerate(target):
         if (
