@@ -142,7 +142,7 @@ class WildcardPattern(DFPattern):
     def redirect_to(self, pattern: DFPattern) -> None:
         """From now on match `pattern`, which may contain this wildcard: a recursive pattern.
 
-        A pattern on such a cycle is matched once per turn, and binds a list of expressions.
+        A pattern on such a cycle is matched once per iteration, and binds a list of expressions.
         """
         # the only mutation of a pattern, to close a cycle
         object.__setattr__(self, "pattern", _pattern(pattern, "the target of a wildcard"))

@@ -53,12 +53,12 @@ def _find_cycles(order: list[Step], parts: list[list[int]]) -> bool:
         order[i].cyclic = True
         if isinstance(order[i], DominatorStep):
             raise RelayError("a dominator pattern cannot be redirected to itself")
-    # every turn must descend in the program, or the search never ends
+    # every iteration must descend in the program, or the search never ends
     standing = [[] if step.descends else below for step, below in zip(order, parts, strict=True)]
     if list(_on_cycles(standing)):
         raise RelayError(
             "a wildcard is redirected to itself, or to alternatives that begin with it; "
-            "a recursive pattern must describe at least one expression per turn"
+            "a recursive pattern must describe at least one expression per iteration"
         )
     return True
 

@@ -46,7 +46,7 @@ class Step:
         self.heads = heads
         self.closed = False  # nothing below is used elsewhere in the pattern
         self.guarded = False  # closed, with alternatives: its failures are remembered
-        self.cyclic = False  # contains itself, and so binds an expression per turn
+        self.cyclic = False  # contains itself, and so binds an expression per iteration
         # checked last, when the rest matches
         self.final: Callable[[Expr], bool] | None = None
 

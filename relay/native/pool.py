@@ -22,8 +22,8 @@ does, so that starting a loop makes a system call only when one of its threads s
 Where somebody watches the call (`relay.target.llvm.abi`), shares run in pieces of milliseconds.
 Between two of them the thread that called asks whether to go on; if not, it leaves `INTERRUPTED` in
 the context, and all threads end their shares where they are. A share that is done within a
-millisecond is two pieces: its first turn, and the rest. What runs in one thread runs the same way.
-A loop that is short, or whose turns have an order of their own, gives `-extent`: its shares are not
+millisecond is two pieces: its first iteration, and the rest. What runs in one thread runs the same
+way. A loop that is short, or whose iterations are ordered, gives `-extent`: its shares are not
 cut, and nobody is asked.
 
 The pool belongs to one caller at a time. Who finds it taken, and that includes a parallel loop

@@ -151,7 +151,7 @@ class _Annotation:
         self._keep(e, made, None if stays else QAnnotateKind.INPUT)
 
     def _keep(self, e: Expr, made: Expr, kind: QAnnotateKind | None = QAnnotateKind.INPUT) -> None:
-        """Note what became of a value; without a kind its elements are quantized already."""
+        """Record the rewritten value, with a point unless `kind` is None (quantized already)."""
         self.now[e] = made
         if kind is None:
             self.integers[e] = made
@@ -174,7 +174,7 @@ class _Annotation:
         return self.now.get(e, e)
 
     def _as_found(self, e: Expr) -> Expr:
-        """An argument as integers if it is one that is in memory so, else as it is."""
+        """The quantized argument where it is stored as integers, otherwise the argument itself."""
         if self.scheme.residual and e in self.wanted and is_real(e):
             return self.integers[e]
         return self.now.get(e, e)

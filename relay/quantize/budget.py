@@ -1,10 +1,10 @@
-"""Which layers stay floats, so that a network does its task nearly as well as before:
+"""Mixed precision by an accuracy budget: the layers that stay in floats to keep the metric.
 
     quantizer = relay.quantize.int8(dataset, keep_float=relay.quantize.budget(accuracy, drop=0.5))
 
 A metric is a function of a network, which is called like an executable, and gives a number: more is
-better. Layers are sorted by what each does to the results when it is quantized alone; then the
-fewest of the worst are sought that have to stay floats. The network is compiled once for all of it.
+better. Layers are sorted by the error of the results when each is quantized alone; a binary search
+finds how many of the worst have to stay in floats. The network is compiled once for all of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where scales meet: parts of a concatenation get the scale of the whole, or are rescaled.
+"""Common scales: parts of a concatenation get the scale of the result, or are requantized.
 
 concatenate((point(%a, scale 0.1), point(%b, scale 0.2)))  and a point of scale 0.2 after it
 ->

@@ -1,4 +1,4 @@
-"""Dense layers in integers whose scales are found at run time:
+"""Dynamic quantization: dense layers in integers, whose scales are computed at run time:
 
 nn.dense(%x, W)
 ->

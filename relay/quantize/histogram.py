@@ -61,7 +61,7 @@ class Histogram:
 
     @property
     def centers(self) -> np.ndarray:
-        """The numbers in the middle of the bins."""
+        """The centers of the bins."""
         found: np.ndarray = (np.arange(BINS) + 0.5) * (2 * self.reach / BINS) - self.reach
         return found
 
@@ -90,13 +90,13 @@ def chosen_range(scheme: Scheme, found: Histogram, integers: Integers) -> tuple[
 
 
 def extremes(found: Histogram, integers: Integers) -> tuple[float, float]:
-    """From the least to the greatest element; `integers` do not matter."""
+    """The range from the least to the greatest element; `integers` is not read."""
     del integers
     return min(found.low, 0.0), max(found.high, 0.0)
 
 
 def percentile(found: Histogram, percent: float) -> tuple[float, float]:
-    """The range that has so many percent of the elements, with as many below as above."""
+    """The central range that contains `percent` % of the elements."""
     outside = (100 - percent) / 200
     below = np.cumsum(found.counts) / found.counts.sum()
     width = 2 * found.reach / BINS
@@ -107,7 +107,7 @@ def percentile(found: Histogram, percent: float) -> tuple[float, float]:
 
 
 def _shorter(found: Histogram, integers: Integers) -> list[tuple[float, float]]:
-    """Ranges inside of the extremes, from the whole one on."""
+    """Candidate ranges inside of the extremes, the widest first."""
     low, high = extremes(found, integers)
     if integers.symmetric:
         low, high = -max(-low, high), max(-low, high)

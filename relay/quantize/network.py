@@ -1,8 +1,8 @@
-"""What quantization sees of a network: the values of `main` outside of branches and closures, who
-reads them, the rule of each call, and the names of layers.
+"""The part of a network that is quantized: the values of `main` outside of branches and closures,
+their readers, the quantization rule of each call, and the names of layers.
 
-A value in flight is a sum of products, or made of one element by element, with a single reader: it
-is never in memory, so there is nothing to gain from integers in its place.
+A value in flight is an accumulator of a product, or elementwise on one, with a single reader. It is
+fused into the product and never stored, so quantizing it saves nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCOPES = (Function, If, Let, Match)
 
 @frozen
 class Layer:
-    """A product with weights, or of two values."""
+    """A convolution or matrix product, of data and weights or of two values."""
 
     call: Call
     name: str  # the operator with its number: conv2d_3
@@ -136,7 +136,7 @@ def is_real(e: Expr) -> bool:
 
 
 def is_known(e: Expr) -> bool:
-    """Whether it is a constant that stays the same."""
+    """Whether it is a constant that cannot be replaced after compilation."""
     return isinstance(e, Constant) and not isinstance(e.data, Weight)
 
 
@@ -152,7 +152,7 @@ def source(e: Expr) -> Expr:
 
 
 def is_depthwise(call: Call) -> bool:
-    """Whether it is a convolution with a channel for each group."""
+    """Whether it is a depthwise convolution: one channel per group."""
     groups = getattr(call.attrs, "groups", 1)
     data = call.args[0].ty
     layout = getattr(call.attrs, "data_layout", "")

@@ -1,5 +1,5 @@
-"""The places of a program where it is quantized: calls of `simulated_quantize`, with the integers
-that are wanted in their attributes, and parameters of `main` for what calibration has to find out.
+"""Quantization points: calls of `simulated_quantize`, whose attributes are the integer type, and
+whose scale and range are parameters of `main` until calibration replaces them.
 
     %w: simulated_quantize(%w, %dense_0.weight.scale, %dense_0.weight.low, %dense_0.weight.high, …)
 """
@@ -59,7 +59,7 @@ class Point:
 
     @property
     def is_open(self) -> bool:
-        """Whether calibration has not been here yet."""
+        """Whether the point is not calibrated yet."""
         return isinstance(self.call.args[1], Var)
 
     @property
@@ -70,14 +70,14 @@ class Point:
         return isinstance(known, TensorType) and bool(known.shape)
 
     def integers(self, scales: Any = None) -> Integers:
-        """The integers that are wanted."""
+        """The integer type of the point."""
         known = self._attrs
         signed = not known.dtype.startswith("u")
         return Integers(known.bits, signed, known.symmetric, scales=scales)
 
     @property
     def parameters(self) -> Parameters:
-        """What calibration has found."""
+        """Scale and zero point, once the point is calibrated."""
         scale, low = (arg.data.array for arg in self.call.args[1:3] if isinstance(arg, Constant))
         integers = self.integers()
         zero = integers.lowest - np.rint(low).astype(np.int64)

@@ -96,7 +96,7 @@ def _converted(point: Point) -> Call:
 
 
 def _in_range(whole: Expr, known: Parameters) -> Expr:
-    """The integers, limited to those that there are."""
+    """The integers, clipped to the range of their type."""
     ends, (low, high) = (
         np.iinfo(known.integers.dtype),
         (known.integers.lowest, known.integers.highest),
@@ -112,7 +112,7 @@ def _constant(value: np.ndarray, dtype: str) -> Constant:
 
 @frozen
 class _Rounding:
-    """Rescaling in fixed point, with that rounding."""
+    """Sets the rounding of `qnn.requantize`, in fixed point of 64 bits."""
 
     rounding: str
 

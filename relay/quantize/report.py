@@ -1,4 +1,4 @@
-"""What quantization costs: of each value and of the result, with time and memory saved.
+"""Quantization reports: the error of each value and of the result, time and memory saved.
 
 report = relay.quantize.report(mod, params, dataset)
 print(report)                   a table
@@ -162,7 +162,7 @@ def report(
 
 
 class _Sums:
-    """What is added up over batches about one value."""
+    """Running sums over batches for the statistics of one value."""
 
     def __init__(self) -> None:
         self.signal = self.noise = self.own = 0.0

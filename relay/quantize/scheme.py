@@ -27,10 +27,10 @@ ROUNDINGS: Final = ("TOEVEN", "UPWARD", "TONEAREST")
 
 
 def power_of_two(scales: np.ndarray) -> np.ndarray:
-    """The next powers of two: what machines multiply by that have only shifts.
+    """Scales rounded up to powers of two, for hardware that multiplies by shifts.
 
-    8.0 in steps of 1/16 with 127 of them on a side lacks its last step, and that is no reason to
-    have half as many: scales may be 1 % too small.
+    A scale may be 1 % too small: a range of 8.0 with 127 steps of 1/16 only lacks its last step,
+    which is not worth half of the resolution.
     """
     found: np.ndarray = np.exp2(np.ceil(np.log2(scales * 0.99)))
     return found
@@ -40,11 +40,11 @@ def power_of_two(scales: np.ndarray) -> np.ndarray:
 class Integers:
     """How a tensor is represented: `real = scale * (integer - zero_point)`.
 
-    `symmetric` ones have their zero point in the middle, and leave out the lowest integer so that
-    there are as many on both sides; affine ones have it anywhere. `per="channel"` gives each output
-    channel of a weight its scale, `block` so many consecutive elements of a row (which is for
-    weights of dense layers that are dequantized as they are read). `scales` rounds scales to those
-    that there are.
+    `symmetric`: the zero point is in the middle and the lowest integer is not used, so that the
+    range is the same on both sides; otherwise (affine) the zero point is anywhere.
+    `per="channel"`: one scale per output channel of a weight. `block`: one scale per so many
+    consecutive elements of a row, for weights of dense layers that are dequantized as they are
+    read. `scales` rounds scales to those that are allowed.
     """
 
     bits: int = 8
@@ -144,10 +144,10 @@ class Scheme:
     `weight_mode` is "max", or "mse" for the range with the least squared error. `rounding` is that
     of `qnn.requantize`.
 
-    Floats stay the convolutions whose numbers `skip_conv_layers` has, counted in the order of
-    evaluation; all dense layers with `skip_dense_layer`; with `first`, `last` or `depthwise` False
-    the first and last product and depthwise convolutions; and the layers named in `keep_float`.
-    With `residual` False an addition does not read integers for want of floats.
+    These layers are not quantized: convolutions whose numbers, in the order of evaluation, are in
+    `skip_conv_layers`; all dense layers with `skip_dense_layer`; the first product, the last one
+    and depthwise convolutions where `first`, `last` or `depthwise` is False; and the layers named
+    in `keep_float`. With `residual` False, additions of residual connections read floats.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""A network of which any layers may be quantized, compiled once.
+"""A network compiled once, of which any set of layers can be quantized by its inputs.
 
-The annotated network has its scales and ends as inputs. Where these have so many steps that
-rounding does not matter, it computes with floats: so one executable says what each layer costs.
+Scales and ranges of the annotated network are inputs. With a step so small that rounding has no
+effect a layer computes as in floats, so one executable measures the cost of each layer.
 """
 
 from __future__ import annotations

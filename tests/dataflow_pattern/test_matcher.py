@@ -438,7 +438,7 @@ def test_a_recursive_pattern_follows_a_long_chain():
 def test_a_recursion_that_goes_nowhere_is_refused(target):
     again = wildcard()
     again.redirect_to(target(again))
-    with pytest.raises(relay.RelayError, match="at least one expression per turn"):
+    with pytest.raises(relay.RelayError, match="at least one expression per iteration"):
         is_op("nn.relu")(again).match(nn.relu(X))
 
 

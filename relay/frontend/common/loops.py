@@ -1,4 +1,4 @@
-"""Loops as recursive functions, which collect the rows that their turns give.
+"""Loops as recursive functions, which collect the rows that their iterations give.
 
 while (condition) { state, row = turn(state) }
 ->   let %loop = fn (%state, %rows) {
@@ -23,14 +23,14 @@ from relay.ir.types import TensorType, TupleType, Type
 
 @frozen
 class Step:
-    """A turn of a loop: variables of the state, the condition of the turn, and what it gives."""
+    """An iteration of a loop: variables of the state, its condition, the next state and rows."""
 
     variables: Sequence[Var]
     head: ImportScope | None  # what the condition needs
     condition: Expr
-    scope: ImportScope  # of what the turn gives
+    scope: ImportScope  # of what the iteration gives
     following: Sequence[Expr]  # the next state
-    number: Expr  # of the turn
+    number: Expr  # of the iteration
     newest: Sequence[Expr] = ()  # a row of each kind
     kinds: Sequence[Rows] = ()
 
@@ -72,15 +72,15 @@ def _declared(variable: Var) -> Type:
     return variable.type_annotation
 
 
-# (node in a scope of the turn, the number of the turn, state) -> the next state, and rows
+# (node in the scope of an iteration, its number, state) -> the next state, and rows
 Body = Callable[[Builder, Expr, Sequence[Expr]], tuple[list[Expr], list[Expr]]]
 
 
 def counted(
     node: Builder, body: Body, limit: Expr, count: Dim, state: Sequence[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """The last state of a loop of so many turns, whose state keeps its type, and for each kind of
-    row all rows as one tensor. `limit` is `count` as a scalar."""
+    """The last state of a loop of `count` iterations, whose state keeps its type, and for each kind
+    of row all rows as one tensor. `limit` is `count` as a scalar."""
     types = [node.tensor_type(value) for value in state]
     number = Var("turn", TensorType((), "int64"))
     variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]

@@ -11,7 +11,7 @@ from relay.ir.expr import Expr
 
 
 def triangle_of(node: Builder, matrix: Expr) -> Expr:
-    """The lower triangle whose product with its transpose is the matrix, a column in every turn."""
+    """Cholesky: the lower triangle whose product with its transpose is the matrix, by columns."""
     numbers, rank = node.positions(matrix, -1), node.rank(matrix)
 
     def body(there: Builder, number: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:

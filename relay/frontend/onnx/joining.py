@@ -1,4 +1,4 @@
-"""The common supertype of values from several paths: branches of `If`, turns of `Loop`.
+"""The common supertype of values from several paths: branches of `If`, iterations of `Loop`.
 
 Tensor[(2, 3), float32], Tensor[(5, 3), float32]      Tensor[(?, 3), float32]
 List[_], List[int32]                                  List[int32]

@@ -157,7 +157,7 @@ class Loops(Patterns):
                 jump,
                 "a loop over a tuple or a list of Python is written out, and cannot be left",
                 "a loop over range(…), a list of the program, or a tensor",
-                hint="put the rest of the turn into an `if`",
+                hint="put the rest of the iteration into an `if`",
             )
         flow: Locals | None = scope
         for item in items:

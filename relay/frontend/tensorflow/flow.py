@@ -3,8 +3,8 @@
     branch      if (p) { (a, state) } else { (b, state') }
     loop        let %loop = fn (%x, %state) { if (cond) { %loop(…) } else { (%x, %state) } }
 
-Variables whose value a side or a turn changes go in and come out; all others stay as they are.
-Extents that differ between sides, or change from turn to turn, become unknown.
+Variables that a branch or an iteration changes are parameters and results; others are not touched.
+Extents that differ between branches, or change between iterations, become unknown.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def branch(node: Node, predicate: Expr, yes: Side, no: Side) -> list[Value]:
 def loop(node: Node, begin: Sequence[Value], condition: Turn, body: Turn) -> list[Value]:
     """The values of the variables of a loop behind it.
 
-    What every turn hands on as it is stays outside of the loop.
+    Values that every iteration passes on unchanged stay outside of the loop.
     """
     states, before = node.importer.states, dict(node.importer.states.values)
     values, names = list(begin), list[str]()
@@ -121,7 +121,7 @@ def loop(node: Node, begin: Sequence[Value], condition: Turn, body: Turn) -> lis
         states.values = {**before, **current}
         following = list(body(there.scope, given))
         if len(following) != len(values):
-            text = "a turn of the loop gives another number of values"
+            text = "an iteration of the loop gives another number of values"
             raise node.refused(text, str(len(values)), str(len(following)))
         more = _changed({**before, **current}, states.values)
         if more := [one for one in more if one not in names]:
@@ -142,7 +142,7 @@ def loop(node: Node, begin: Sequence[Value], condition: Turn, body: Turn) -> lis
         after_all += [states.values[name] for name in names]
         after = [part for value in after_all for part in parts_of(value)]
         found = [node.tensor_type(one) for one in after]
-        joined = common_types(node, types, found, "turns of the loop")
+        joined = common_types(node, types, found, "iterations of the loop")
         if joined == types:
             break
         types = joined

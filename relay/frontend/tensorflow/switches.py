@@ -195,7 +195,7 @@ class Switches:
                 self._groups.setdefault(key, []).append(name)
 
     def _read(self, node: NodeInfo) -> Iterator[Reference]:
-        """What a node reads, but for what a turn of a loop hands to the next one."""
+        """What a node reads, except for back edges of loops."""
         for reference in node.inputs:
             if node.name in self.headers and self.graph.node(reference[0]).op in NEXT:
                 continue

@@ -7,12 +7,12 @@
            };
            %loop(0, go_on, state, nothing)
 
-The body captures values from outside. Extents that change from turn to turn become `?`. Where the
-first turns change the rank of the state, or a sequence begins as an empty tensor, these turns are
+The body captures values from outside. Extents that change between iterations become `?`. Where the
+first iterations change the rank of the state, or a sequence begins as an empty tensor, these are
 peeled:
 
     Loop(limit, go_on, state, body)
-      ->   if (go_on and 0 < limit) { body(0, state); Loop of the other turns } else { state }
+      ->   if (go_on and 0 < limit) { body(0, state); Loop of the other iterations } else { state }
 
 How rows are collected is in `common/stacking.py`, how loops are written in `common/loops.py`.
 """
@@ -55,8 +55,8 @@ table = Converters()
 
 COUNT = TensorType((), "int64")
 
-MOST_PEELED = 2  # turns
-MOST_ENCLOSING = 3  # graphs around a loop of which turns are peeled
+MOST_PEELED = 2  # iterations
+MOST_ENCLOSING = 3  # graphs around a loop of which iterations are peeled
 
 
 def scalar(node: Node, value: Expr) -> Expr:
@@ -121,7 +121,7 @@ def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
 
 @frozen
 class Turn:
-    """What a turn of a loop gives: whether to continue, the next state, and the rows."""
+    """What an iteration of a loop gives: whether to continue, the next state, and the rows."""
 
     scope: GraphScope
     go_on: Expr
@@ -131,7 +131,7 @@ class Turn:
 
 @frozen
 class Collected:
-    """Rows that the turns of a loop gave, and the type of a row."""
+    """Rows that the iterations of a loop gave, and the type of a row."""
 
     rows: Expr
     chunks: Expr
@@ -139,13 +139,13 @@ class Collected:
     row: TensorType
 
 
-# (node in a scope of the turn, the number of the turn, whether to continue, state) -> a turn
+# (node in the scope of an iteration, its number, whether to continue, state) -> the iteration
 Body = Callable[[Node, Expr, Expr, Sequence[Expr]], Turn]
 
 
 @frozen
 class Iteration:
-    """A loop, of which the turns `made` are peeled."""
+    """A loop, of which the iterations `made` are peeled."""
 
     node: Node
     body: Body
@@ -155,13 +155,13 @@ class Iteration:
     made: Sequence[Turn] = ()
 
     def run(self) -> tuple[list[Expr], list[Collected]]:
-        """The last state and the collected rows, with those of the peeled turns."""
+        """The last state and the collected rows, with those of the peeled iterations."""
         node = self.node
         types = [node.type_of(value) for value in self.state]
         while True:
             turn, variables = self._turn(types)
             found = [
-                _joined(node, ty, node.type_of(value), "turns of the loop")
+                _joined(node, ty, node.type_of(value), "iterations of the loop")
                 for ty, value in zip(types, turn.state, strict=True)
             ]
             if found == types and not any(map(has_hole, types)):
@@ -169,7 +169,7 @@ class Iteration:
             types = [*map(filled, types)] if found == types else found
 
     def _turn(self, types: Sequence[Type]) -> tuple[Turn, list[Var]]:
-        """A turn with states of these types, and its variables."""
+        """An iteration with states of these types, and its variables."""
         number, going = Var("turn", COUNT), Var("going", TRUTH)
         variables = [Var(f"state_{place}", ty) for place, ty in enumerate(types)]
         # a value without a type is passed as it is, to find what it is joined with
@@ -200,7 +200,7 @@ class Iteration:
         return last, [Collected(*pair, kind, row) for pair, kind, row in found]
 
     def outputs(self, count: Dim) -> list[Expr]:
-        """The last state and the stacked rows; turns are peeled where there is no type without."""
+        """The last state and the stacked rows; peels iterations if the state has no common type."""
         try:
             last, rows = self.run()
             return [*last, *(stacked(self.node, one, count) for one in rows)]
@@ -214,7 +214,7 @@ class Iteration:
                 raise reason from None
 
     def _peeled(self, count: Dim) -> list[Expr]:
-        """The outputs with one more turn peeled: its number and state are known."""
+        """The outputs with one more iteration peeled: its number and state are known."""
         node, made = self.node, self.made
         number = node.importer.constant(np.array(len(made), "int64"))
         condition = self.go_on
@@ -233,7 +233,8 @@ class Iteration:
         ended = self._without_a_turn(other, rest)
         types = types_of_both((there.scope, rest), (other.scope, ended))
         if isinstance(types, tuple):
-            text = f"the loop makes no more than {len(made)} turns, and its results have other axes"
+            text = f"the loop makes no more than {len(made)} iterations"
+            text = f"{text}, and its results have other axes"
             reason = node.refused(f"{text} then", str(types[0]), str(types[1]))
             types = [node.type_of(one) for one in rest]
             end = dead_end(node.scope.module, types, reason, node.span)
@@ -268,18 +269,18 @@ def loop(
 
 
 def _row_types(node: Node, turns: Sequence[Turn]) -> list[TensorType]:
-    """The common types of the rows of all turns."""
+    """The common types of the rows of all iterations."""
     found: list[Type] = [node.tensor_type(row) for row in turns[-1].rows]
     for turn in turns[:-1]:
         types = [node.tensor_type(row) for row in turn.rows]
         found = [
-            _joined(node, a, b, "turns of the loop") for a, b in zip(found, types, strict=True)
+            _joined(node, a, b, "iterations of the loop") for a, b in zip(found, types, strict=True)
         ]
     return [ty for ty in found if isinstance(ty, TensorType)]
 
 
 def _collected(node: Node, turns: Sequence[Turn], kinds: Sequence[Rows]) -> list[Expr]:
-    """Lists of rows and chunks, alternately, with the rows of peeled turns."""
+    """Lists of rows and chunks, alternately, with the rows of peeled iterations."""
     cons, nil = (node.scope.module.get_constructor(name) for name in ("Cons", "Nil"))
     found: list[Expr] = []
     for place, kind in enumerate(kinds):

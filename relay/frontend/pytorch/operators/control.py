@@ -5,7 +5,7 @@
            %loop(x)
 
 Graphs inside a graph get everything they use as inputs. Their numbers are scalars, since a run
-finds them. Extents that change from turn to turn become unknown.
+finds them. Extents that change between iterations become unknown.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def loop(
 ) -> tuple[list[Any], list[Expr]]:
     """The last state of a loop and its stacked rows.
 
-    `going` gives the condition of a turn from its number and the state, `turn` the next state and
-    the rows.
+    `going` gives the condition of an iteration from its number and the state, `turn` the next state
+    and the rows.
     """
     begin = [encoded(node, one) for one in state]
     types = [node.tensor_type(one) for one in begin]
@@ -115,7 +115,7 @@ def loop(
         values, rows = turn(there, number, given)
         following = [encoded(there, one) for one in values]
         found = [*map(there.tensor_type, following)]
-        joined = common_types(node, types, found, "turns of the loop")
+        joined = common_types(node, types, found, "iterations of the loop")
         if joined == types:
             break
         types = joined

@@ -1,4 +1,4 @@
-"""Loops are recursive functions; what turns change is passed from turn to turn.
+"""Loops are recursive functions, whose parameters are the values that iterations change.
 
     for i in range(n): x = f(x); l.append(x)
       ->   let %loop = fn (%i, %x, %l) {
@@ -6,8 +6,8 @@
            };
            %loop(0, %x, %l)
 
-The forms of what is passed are joined until they do not change: extents that differ from turn to
-turn become unknown. A short loop over numbers that are all known is evaluated.
+The forms of these values are joined until they do not change: extents that differ between
+iterations become unknown. A short loop over numbers that are all known is evaluated.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from relay.ir.expr import Call, Expr, Function, If, Let, Var, const
 if TYPE_CHECKING:
     from relay.frontend.pytorch.script.converter import Converter
 
-UNLIMITED = 2**63 - 1  # the number of turns of a `while`
-EVALUATED = 64  # turns of a loop over known numbers
+UNLIMITED = 2**63 - 1  # the number of iterations of a `while`
+EVALUATED = 64  # iterations of a loop over known numbers
 MOST_ROUNDS = 40  # until forms do not change
 
 
@@ -64,7 +64,7 @@ class Loop:
             turn = yield self._turn()
             if turn is not None:
                 return turn
-        raise FrontendError.of("the turns of a loop give ever new kinds of values", self.step.span)
+        raise FrontendError.of("each iteration of a loop gives new kinds of values", self.step.span)
 
     def _evaluated(self) -> tree.Steps[list[Any] | None]:
         """The results of a loop of which everything is known; None for any other."""
@@ -105,7 +105,7 @@ class Loop:
         return self._written(path, number, going, variables, again, following, results is None)
 
     def _has_changed(self, path: Path, before: dict[Any, Any], following: Sequence[Any]) -> bool:
-        """Whether this turn gives other forms than those it was given; they are joined."""
+        """Whether this iteration gives other forms than those it was given; they are joined."""
         span, same = self.step.span, True
         for place, value in enumerate(following):
             both = join(self.forms[place], form_of(path, value, span))

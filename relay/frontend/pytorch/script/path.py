@@ -1,6 +1,6 @@
 """A path through a program: the `let`s made on it, and what cells hold there.
 
-The paths of branches and turns begin where they leave the outer one, and see what that holds.
+The paths of branches and iterations begin where they leave the outer one, and see what that holds.
 A check guards everything after it: `if (ok) { the rest } else { fail }`.
 """
 

@@ -4,7 +4,7 @@
       ->   let %loop = fn (%x) { if (cond(%x)) { %loop(body(%x)) } else { (%x,) } }; %loop(x)
 
 Subgraphs get everything they use as inputs, but for variables: where one of them writes some, the
-values of all variables go in and come out. Extents that change from turn to turn become unknown.
+values of all variables go in and come out. Extents that change between iterations become unknown.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def while_(node: Node, *inputs: Expr) -> Sequence[Expr]:
     states = node.importer.states
     names = list(states.values)
     begin = [*inputs, *states.values.values()]
-    # handles of variables are the same in every turn
+    # handles of variables are the same in every iteration
     handles = {place for place, one in enumerate(inputs) if states.is_handle(one)}
     carried = [one for place, one in enumerate(begin) if place not in handles]
     types = [node.tensor_type(one) for one in carried]
@@ -100,7 +100,7 @@ def while_(node: Node, *inputs: Expr) -> Sequence[Expr]:
         kept = [one for place, one in enumerate(results) if place not in handles]
         following = [*kept, *states.values.values()]
         found = [node.tensor_type(one) for one in following]
-        joined = common_types(node, types, found, "turns of the loop")
+        joined = common_types(node, types, found, "iterations of the loop")
         if joined == types:
             break
         types = joined

@@ -100,7 +100,7 @@ def test_a_loop_counts_and_collects() -> None:
 
 
 def collecting() -> onnx.ModelProto:
-    """Rows of four floats, as many as there are turns."""
+    """Rows of four floats, as many as there are iterations."""
     body = graph(
         [
             helper.make_node("Cast", ["i"], ["number"], to=onnx.TensorProto.FLOAT),
@@ -215,7 +215,7 @@ def test_a_decoder_grows_its_tokens_and_its_cache() -> None:
 
 
 def changing(nodes: Any, first: Any, **constants: Any) -> onnx.ModelProto:
-    """A loop whose state is made by these nodes: `s2` of `s`, and of the number `i` of the turn."""
+    """A loop whose state these nodes compute: `s2` of `s` and the number `i` of the iteration."""
     body = graph(
         [*nodes, helper.make_node("Identity", ["go"], ["on"])],
         [value("i", "int64", ()), value("go", bool, ()), name("s")],
@@ -253,14 +253,16 @@ def test_a_state_may_change_its_axes_in_the_first_turn(first: Any, shape: list[i
     if np.size(first) == 1:
         assert exe(np.array(0)).item() == 1
         return
-    with pytest.raises(relay.RelayError, match=r"no more than 0 turns.*other axes"):
+    with pytest.raises(relay.RelayError, match=r"no more than 0 iterations.*other axes"):
         exe(np.array(0))
 
 
 def test_a_state_with_more_axes_in_every_turn_is_refused() -> None:
     unsqueeze = helper.make_node("Unsqueeze", ["s", "zero"], ["s2"])
     made = changing([unsqueeze], np.ones(3), zero=np.array([0]))
-    with pytest.raises(FrontendError, match="turns of the loop give values of different types"):
+    with pytest.raises(
+        FrontendError, match="iterations of the loop give values of different types"
+    ):
         from_onnx(made)
 
 
