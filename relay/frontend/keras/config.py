@@ -89,7 +89,7 @@ class ModelInfo:
 
 
 def check_depth(value: Any) -> None:
-    """Refuse what nests deeper than functions over it may call themselves."""
+    """Refuse configurations that nest deeper than recursive functions may go."""
     level, count = [value], 0
     for _ in range(DEEPEST):
         level = [one for part in level for one in _parts(part)]
@@ -162,7 +162,7 @@ def _functional(model: LayerInfo, layers: Sequence[Any]) -> ModelInfo:
 
 
 def _sequential(model: LayerInfo, layers: Sequence[Any]) -> ModelInfo:
-    """A chain of layers; the first one may say the shape of the input."""
+    """A sequential model; its first layer may declare the shape of the input."""
     infos = [layer_of(one) for one in layers]
     if not infos:
         raise broken(f"model {quoted(model.name)} has no layers")

@@ -125,7 +125,7 @@ class Importer:
         return filled(model.outputs, found)
 
     def apply(self, node: Node, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What a layer gives for arguments, as variables."""
+        """The results of a layer for some arguments, bound to variables."""
         self.converted += 1
         if self.converted > MOST_CALLS:
             raise FrontendError.of(f"the model has more than {MOST_CALLS} calls of layers")

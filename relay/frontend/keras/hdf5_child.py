@@ -25,7 +25,7 @@ FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLE
 
 
 class Refused(Exception):
-    """What the file has is not read: why, and what it is."""
+    """The file has something that is not read: the reason, and what it is."""
 
     def __init__(self, message: str, found: object = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 def limit(size: int) -> None:
-    """From here on little memory and time is to be had, and no file."""
+    """Limit memory, time and files of this process from here on."""
     with open("/proc/self/statm") as file:
         held = int(file.read().split()[0]) * resource.getpagesize()
     most = held + MEMORY + MULTIPLE * size

@@ -73,7 +73,7 @@ def from_keras(
 def _inputs(
     model: ModelInfo, shapes: Mapping[str, Shape] | Sequence[Shape] | None
 ) -> tuple[list[Var], list[TypeVar]]:
-    """Variables for the inputs of a model, and the sizes that stay open."""
+    """Variables for the inputs of a model, and its dynamic sizes."""
     layers = [model.layers.get(ref.layer) for ref in refs_in(model.inputs)]
     names = [one.name for one in layers if one is not None and one.kind == "InputLayer"]
     if len(names) < len(layers):
@@ -149,7 +149,7 @@ def _by_name(
 
 
 def _declared(layer: LayerInfo) -> Shape | None:
-    """The shape that an input layer has."""
+    """The shape that an input layer declares."""
     if layer.config.get("sparse") or layer.config.get("ragged"):
         raise FrontendError.of(f"input {quoted(layer.name)} is sparse or ragged, not dense")
     shape = layer.config.get("batch_shape", layer.config.get("batch_input_shape"))

@@ -123,7 +123,7 @@ class Node(Builder):
     # --- masks
 
     def mask(self, value: Expr) -> Expr | None:
-        """The mask of a tensor: which of its steps count."""
+        """The mask of a tensor: the steps that are not padding."""
         return self.importer.masks.get(value)
 
     def with_mask(self, value: Expr, mask: Expr | None) -> Expr:

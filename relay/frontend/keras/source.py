@@ -117,7 +117,7 @@ def _from_archive(data: bytes, check: Check) -> Source:
 
 
 def _entry(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """The bytes of an entry, unless there are too many."""
+    """The bytes of an archive entry, limited in size."""
     with archive.open(name) as file:
         found = file.read(most + 1)
     if len(found) > most:

@@ -163,7 +163,7 @@ class OldFile:
 
 
 def _apart(layer: LayerInfo, slots: Sequence[Slot], row: Sequence[np.ndarray]) -> FlatStore:
-    """The variables of a layer where they belong: those that are trained come first."""
+    """The variables of a layer by path; files list trainable ones first."""
     order = sorted(slots, key=lambda one: not one.is_trainable)
     if len(order) != len(row) and row:
         message = f"layer {quoted(layer.name)} ({layer.kind}) has another number of weights"

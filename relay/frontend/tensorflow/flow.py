@@ -43,7 +43,7 @@ def truth(node: Node, value: Expr) -> Expr:
 
 
 def branch(node: Node, predicate: Expr, yes: Side, no: Side) -> list[Value]:
-    """The values of one of two sides."""
+    """An `if` on values of the graph: the values of the branch that is taken."""
     condition = truth(node, predicate)
     known = node.constant(condition)
     if known is not None:
@@ -173,7 +173,7 @@ def _is(one: Value, other: Value) -> bool:
 
 
 def alike(first: Node, one: Value, second: Node, other: Value) -> tuple[Value, Value]:
-    """Values of two paths as values of one kind."""
+    """Values of two paths, converted to one kind."""
     if isinstance(one, Expr) and isinstance(other, Expr):
         return one, other
     if isinstance(one, TensorList) and isinstance(other, TensorList):
@@ -199,7 +199,7 @@ def rebuilt(values: Sequence[Value], parts: Sequence[Expr]) -> list[Value]:
 
 
 def typed(node: Node, value: Expr, ty: TensorType) -> Expr:
-    """A tensor as one of a type with fewer known extents."""
+    """A tensor with a more general type, of fewer known extents."""
     return value if node.type_of(value) == ty else node.let(value, declared=ty)
 
 

@@ -33,7 +33,7 @@ def model_of_object(source: Any, outputs: Sequence[str] | None) -> Model:
 
 
 def _of_function(function: Any, outputs: Sequence[str] | None) -> Model:
-    """The model of a concrete function; what it has from outside are variables, or constants."""
+    """The model of a concrete function; captured tensors become variables or constants."""
     graph_def = function.graph.as_graph_def()
     root = Message(graph_def.SerializeToString(), Budget())
     graph: GraphInfo = graph_of(root)
@@ -72,7 +72,7 @@ def _of_function(function: Any, outputs: Sequence[str] | None) -> Model:
 
 
 def _fresh(name: str, taken: Mapping[str, Any]) -> str:
-    """A name that is not taken."""
+    """A unique name."""
     found, number = name, 1
     while found in taken:
         found, number = f"{name}_{number}", number + 1

@@ -45,7 +45,7 @@ class Context:
     taken: Mapping[Reference, bool] = field(default_factory=dict)  # conditions of branches
 
     def find(self, name: str) -> Sequence[Value] | None:
-        """What a node has given, here or around."""
+        """The values of a converted node, in this context or an enclosing one."""
         context: Context | None = self
         while context is not None:
             if (found := context.values.get(name)) is not None:
@@ -85,7 +85,7 @@ class GraphImporter:
     def run(
         self, context: Context, results: Sequence[Reference], effects: Iterable[str] = ()
     ) -> list[Value]:
-        """Convert what results need, and nodes that run for what they do; the results."""
+        """Convert the nodes that results and side effects need; returns the results."""
         self._enter(f"{context.prefix}{results[0][0] if results else ''}")
         self.evaluate(context, [*effects, *(name for name, _ in results)])
         self.depth -= 1
@@ -114,7 +114,7 @@ class GraphImporter:
         return found
 
     def enter_values(self, context: Context, name: str, values: Sequence[Value]) -> None:
-        """Say what a node gives."""
+        """Record the values of a node."""
         context.values[name] = values
         for place, value in enumerate(values):
             if isinstance(value, Expr):
@@ -129,7 +129,7 @@ class GraphImporter:
     # --- nodes, in an order in which they can run
 
     def evaluate(self, context: Context, names: Iterable[str]) -> None:
-        """Convert nodes, and before them what they need."""
+        """Convert nodes after their dependencies."""
         todo = [(name, False) for name in reversed(list(names))]
         path: set[str] = set()
         while todo:

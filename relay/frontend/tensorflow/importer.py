@@ -101,7 +101,7 @@ def _weights(info: Model, importer: GraphImporter, taken: set[str]) -> dict[Var,
 
 
 def _enter(info: Model, inputs: Inputs, importer: GraphImporter, context: Context) -> None:
-    """Say what the inputs of the graph are."""
+    """Bind the inputs of the graph to parameters."""
     for one, value in zip(info.inputs, inputs.variables, strict=True):
         importer.enter_values(context, one.reference[0], [value])
     for name, value in info.captured.items():

@@ -78,7 +78,7 @@ class Node(SizedBuilder):
         return element_type(str(self.attribute(name, default, str)))
 
     def choice(self, name: str, default: str, options: Sequence[str]) -> str:
-        """An attribute that is one of some texts."""
+        """An attribute with one of the given string values."""
         found = self.text(name, default)
         if found not in options:
             raise self.refused(f"attribute `{name}` is not understood", ", ".join(options), found)

@@ -205,7 +205,7 @@ _NO_RESULTS = frozenset(
 
 
 def last_nodes(graph: GraphInfo) -> list[str]:
-    """The nodes that no other node reads."""
+    """Nodes without consumers: the default outputs of a `GraphDef`."""
     read_nodes = {name for node in graph.nodes.values() for name, _ in node.inputs}
     return [
         name

@@ -37,7 +37,7 @@ class States:
     written: dict[str, None] = field(default_factory=dict)
 
     def parameter(self, name: str) -> Var:
-        """The parameter of a variable, as the model begins."""
+        """The parameter that holds the initial value of a variable."""
         if name not in self.parameters:
             data = self.load(name)
             if data is None:

@@ -48,7 +48,7 @@ def survey(
 
 
 def _reached(graph: GraphInfo, names: Sequence[str]) -> Iterator[NodeInfo]:
-    """The nodes that others need."""
+    """The nodes that results depend on."""
     todo, seen = list(names), set(names)
     while todo:
         node = graph.node(todo.pop())

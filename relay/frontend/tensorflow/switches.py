@@ -78,7 +78,7 @@ class Switches:
         return found
 
     def needed(self, node: NodeInfo) -> Iterator[str]:
-        """The nodes that run before a loop or a branch, by its last node."""
+        """The dependencies of a loop or a branch, which is given by its last node."""
         if node.op in EXITS:
             loop = self.loop(node.name)
             yield from (self.graph.node(one).inputs[0][0] for one in loop.enters)

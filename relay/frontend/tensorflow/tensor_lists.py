@@ -77,7 +77,7 @@ def element(
 
 
 def written(node: SizedBuilder, items: TensorList, index: Expr, item: Expr) -> TensorList:
-    """A list with another element in a place."""
+    """A list with the element at an index replaced."""
     items, item = _fitting(node, items, item, node.shape(item))
     assert items.rows is not None
     at = node.let(op.reshape(in_range(node, index, items.rows), (1, 1)))
@@ -87,7 +87,7 @@ def written(node: SizedBuilder, items: TensorList, index: Expr, item: Expr) -> T
 
 
 def scattered(node: SizedBuilder, items: TensorList, indices: Expr, rows: Expr) -> TensorList:
-    """A list with other elements in some places, which may be behind its end."""
+    """A list with elements at some indices replaced; it grows up to the largest index."""
     items, rows = _fitting(node, items, rows, node.shape(rows)[1:])
     assert items.rows is not None
     at = node.let(op.expand_dims(in_range(node, indices, items.rows), 0))
@@ -104,7 +104,7 @@ def appended(node: SizedBuilder, items: TensorList, item: Expr) -> TensorList:
 
 
 def resized(node: SizedBuilder, items: TensorList, count: Expr) -> TensorList:
-    """A list of another length: elements go, or zeros come."""
+    """A list truncated or zero-padded to a length."""
     if items.rows is None:
         return replace(items, count=count)
     own = node.size(items.rows, 0)

@@ -66,7 +66,7 @@ def element_type(name: str) -> str:
 
 
 def shape_of(message: Message | None) -> Shape | None:
-    """A shape; None where even the number of axes is open."""
+    """A shape; None if the rank is unknown."""
     if message is None or message.integer(3):
         return None
     found = tuple(one.integer(1) for one in message.messages(2))
@@ -117,7 +117,7 @@ def _listed(message: Message, name: str) -> np.ndarray:
 
 
 def _filled(given: np.ndarray, shape: Sequence[int], count: int, unit: int) -> np.ndarray:
-    """Elements of which the last one is repeated."""
+    """The listed elements, the last one repeated to the full size."""
     if given.size > count:
         raise broken("a constant has more elements than its shape")
     if given.size < count and count * given.dtype.itemsize > MOST_BYTES:

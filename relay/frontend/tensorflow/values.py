@@ -45,7 +45,7 @@ class Complex:
 
 @frozen
 class Nothing:
-    """What has no value: the handle of a `TensorArray`, whose content is its flow."""
+    """No value: the handle of a `TensorArray`, whose content is its flow."""
 
     about: TensorList | None = None
 

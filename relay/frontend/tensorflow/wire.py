@@ -26,7 +26,7 @@ Value = int | memoryview
 
 @dataclass
 class Budget:
-    """How many more fields are read."""
+    """The number of fields that may still be read."""
 
     left: int = MOST_FIELDS
 

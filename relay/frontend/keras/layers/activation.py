@@ -18,7 +18,7 @@ table = Table()
 
 @table("ReLU", keeps_mask=True)
 def relu(node: Node, inputs: Expr) -> Expr:
-    """max(x, 0), with a slope below a threshold and a limit above."""
+    """ReLU with a slope below `threshold` and a maximum `max_value`."""
     slope = node.option("negative_slope", 0.0) or 0.0
     most, threshold = node.config.get("max_value"), node.option("threshold", 0.0)
     if not slope and not threshold:
@@ -54,7 +54,7 @@ def thresholded_relu(node: Node, inputs: Expr) -> Expr:
 
 @table("Softmax", keeps_mask=True)
 def softmax(node: Node, inputs: Expr, mask: Expr | None = None) -> Expr:
-    """Softmax along axes; what a mask hides is pushed down first."""
+    """Softmax along axes; masked elements get a large negative bias first."""
     hidden = mask if mask is not None else node.mask(inputs)
     if hidden is not None:
         inputs = node.let(inputs + pushed_down(node, hidden, inputs))
@@ -65,7 +65,7 @@ def softmax(node: Node, inputs: Expr, mask: Expr | None = None) -> Expr:
 
 
 def pushed_down(node: Node, mask: Expr, like: Expr) -> Expr:
-    """0 where a mask is true, and a large negative number elsewhere."""
+    """The bias of a mask: 0 where it is true, a large negative number elsewhere."""
     lowest = -3e4 if node.dtype(like) == "float16" else -1e9
     hidden = node.number(1, like) - op.cast(mask, node.dtype(like))
     return hidden * node.number(lowest, like)

@@ -72,7 +72,7 @@ def _applied(
     use_causal_mask: bool = False,
     **_: Any,
 ) -> Any:
-    """Values weighted by softmax of scores, which masks push down."""
+    """Values weighted by softmax of masked scores."""
     masks = mask if isinstance(mask, list) else [node.mask(one) for one in inputs]
     of_queries, of_values = (masks[place] if place < len(masks) else None for place in (0, 1))
     seen = None if of_values is None else node.let(op.expand_dims(of_values, -2))
@@ -130,7 +130,7 @@ def multi_head(
     use_causal_mask: bool = False,
     **_: Any,
 ) -> Any:
-    """Heads of queries, keys and values, attention along one axis or several, and a projection."""
+    """Multi-head attention along one axis or several, with an output projection."""
     own_mask = query_mask if query_mask is not None else node.mask(query)
     masks = [own_mask, value_mask if value_mask is not None else node.mask(value)]
     if key is not None and key is not value:

@@ -204,7 +204,7 @@ def _convolutional(node: Node) -> Cell:
 
 
 def _stacked(node: Node) -> Cell:
-    """Cells of which each takes the output of the one before."""
+    """Stacked cells: each takes the output of the one before."""
     parts = inner_cells(node)
     cells = [cell_of(one) for one in parts]
     sizes = [2 if one.info.kind == "LSTMCell" else 1 for one in parts]

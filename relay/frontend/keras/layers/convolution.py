@@ -150,7 +150,7 @@ def depthwise(node: Node, inputs: Expr) -> Expr:
 
 
 def by_channel(node: Node, data: Expr, kernel: Expr, last: bool, windows: Windows | None) -> Expr:
-    """Each channel with its own windows; the kernel is (sizes…, channels, multiplier)."""
+    """A depthwise convolution; the kernel is (sizes…, channels, multiplier)."""
     rank = node.rank(data) - 2
     node.must_have_axes(kernel, rank + 2, "kernels")
     *sizes, channels, multiplier = node.static_shape(kernel, "the kernel")
@@ -179,7 +179,7 @@ def separable(node: Node, inputs: Expr) -> Expr:
 
 
 def pointwise(node: Node, data: Expr, kernel: Expr, last: bool) -> Expr:
-    """Each element by itself: windows of one element."""
+    """A convolution with windows of one element."""
     rank = node.rank(data) - 2
     ones = [1] * rank
     windows = windows_of(node, data, ones, ones, ones, "valid", last)

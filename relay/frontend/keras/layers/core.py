@@ -1,4 +1,4 @@
-"""Dense layers, embeddings, masks, and what changes nothing at inference."""
+"""Dense layers, embeddings, masks, and layers that are the identity at inference."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def product(node: Node, data: Expr, kernel: Expr) -> Expr:
 
 
 def _rows(node: Node, data: Expr) -> Expr:
-    """All axes but the last one as one."""
+    """Data as a matrix: all axes but the last one flattened."""
     for _ in range(node.rank(data) - 2):
         data = node.let(op.reshape(data, (-3, *[0] * (node.rank(data) - 2))))
     return data
 
 
 def as_before(node: Node, rows: Expr, data: Expr, last: Sequence[int]) -> Expr:
-    """Rows with the axes of data but the last one."""
+    """The rows of a matrix with the leading axes of data: the reverse of `_rows`."""
     shape = node.shape(data)[:-1]
     codes = [one if isinstance(one, int) else -1 for one in shape]
     if codes.count(-1) <= 1 and 0 not in codes:
@@ -154,7 +154,7 @@ def _reversible_slots(config: Mapping[str, Any]) -> Sequence[Slot]:
 
 @table("Masking")
 def masking(node: Node, inputs: Expr) -> Expr:
-    """Steps whose elements are all a value are masked, and 0."""
+    """Masking: steps whose elements all equal `mask_value` are masked and set to 0."""
     value = node.number(node.option("mask_value", 0.0), inputs)
     differs = node.let(op.not_equal(inputs, value))
     counts = node.let(op.any(differs, axis=(-1,)))

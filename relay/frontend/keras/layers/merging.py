@@ -1,4 +1,4 @@
-"""Layers that make one tensor of several."""
+"""Merging layers: sums, products, concatenation, dot."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _tensors(node: Node, inputs: Any) -> list[Expr]:
 
 
 def _of_one_rank(node: Node, given: Sequence[Expr]) -> list[Expr]:
-    """Tensors with axes of 1 after the batch, so that they have equally many."""
+    """Tensors of one rank: axes of extent 1 are inserted after the batch."""
     most = max(map(node.rank, given))
     return [
         one
@@ -62,7 +62,7 @@ def _of_one_rank(node: Node, given: Sequence[Expr]) -> list[Expr]:
 
 
 def _all_masks(node: Node, masks: Sequence[Expr | None], *, any_is_enough: bool) -> Expr | None:
-    """What all masks keep; None where a tensor without a mask needs none."""
+    """The conjunction of all masks; None where a tensor without a mask needs none."""
     held = [one for one in masks if one is not None]
     if not held or len(held) < len(masks):
         return None

@@ -1,4 +1,4 @@
-"""Normalization by statistics of a data set, of a batch's elements, or of a norm."""
+"""Batch, layer, group, RMS and unit normalization, and by statistics of a data set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _batch_slots(config: Mapping[str, Any]) -> Sequence[Slot]:
 
 
 def wide(node: Node, x: Expr) -> Expr:
-    """Halves of floats as float32: what normalization computes with."""
+    """float16 and bfloat16 as float32, in which normalization computes."""
     return node.as_dtype(x, "float32") if dtypes.bits(node.dtype(x)) < 32 else x
 
 
@@ -182,7 +182,7 @@ def unit_normalization(node: Node, inputs: Expr) -> Expr:
 
 
 def unit(node: Node, data: Expr, axes: Sequence[int], least: float) -> Expr:
-    """Data divided by its Euclidean norm along axes, whose square is `least` at least."""
+    """Data divided by its L2 norm along axes; the square of the norm is at least `least`."""
     square = op.sum(data * data, axis=tuple(axes), keepdims=True)
     return data * op.rsqrt(op.maximum(square, node.number(least, data)))
 

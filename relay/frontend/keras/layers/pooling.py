@@ -1,4 +1,4 @@
-"""Pools over windows, over all of an image, and over as many parts as the result has elements."""
+"""Pooling over windows, global pooling, adaptive pooling."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _windows(node: Node, data: Expr) -> Windows:
 
 
 def pooled(node: Node, data: Expr, windows: Windows, last: bool, is_maximum: bool) -> Expr:
-    """The largest element of each window, or the mean of what it has in data."""
+    """Max or average pooling; padding is not counted."""
     rank = len(windows.sizes)
     attributes: dict[str, Any] = {
         "pool_size": tuple(windows.sizes),

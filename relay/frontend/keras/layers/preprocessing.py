@@ -1,4 +1,4 @@
-"""Preprocessing that is the same in every run: scales, sizes, tables of numbers, bins."""
+"""Deterministic preprocessing: rescaling, resizing, lookup tables, bins."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def _plain(value: Any) -> Any:
        "RandomSaturation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom",
        "Solarization")  # fmt: skip
 def augmentation(node: Node, inputs: Expr, **_: Any) -> Expr:
-    """What changes images in training leaves them alone at inference."""
+    """Augmentation layers: the identity at inference."""
     return inputs
 
 
 @table("Discretization")
 def discretization(node: Node, inputs: Expr) -> Expr:
-    """The number of the bin that a value is in."""
+    """Discretization: the index of the bin of a value."""
     bounds = _plain(node.config.get("bin_boundaries"))
     if not isinstance(bounds, list):
         raise node.refused("it has no bins", hint="adapt it to data before it is saved")
@@ -65,7 +65,7 @@ def category_encoding(node: Node, inputs: Expr, count_weights: Expr | None = Non
 def encoded(
     node: Node, numbers: Expr, mode: str, depth: int, weights: Expr | None, dtype: str = ""
 ) -> Expr:
-    """Numbers of categories as rows of all categories."""
+    """Category encoding: one-hot, multi-hot or counts."""
     if mode == "int":
         return numbers
     dtype = dtype or node.compute_dtype
@@ -87,14 +87,14 @@ def encoded(
 
 
 def rows_of(node: Node, numbers: Expr, depth: int, dtype: str) -> Expr:
-    """A row of zeros with a one at each number."""
+    """One-hot rows."""
     one, zero = const(1, dtype), const(0, dtype)
     return op.one_hot(numbers, one, zero, depth, -1, dtype)
 
 
 @table("IntegerLookup")
 def integer_lookup(node: Node, inputs: Expr) -> Expr:
-    """The place of a number in a vocabulary, of which nothing has to be in order."""
+    """IntegerLookup: the index of a number in an unsorted vocabulary."""
     if node.option("invert", False):
         raise node.refused("it gives numbers back for places", hint="invert=False")
     words = _vocabulary(node)

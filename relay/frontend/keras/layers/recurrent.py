@@ -105,7 +105,7 @@ def _run(
 
 
 def _prepared(node: Node, cell: Cell, data: Expr) -> Expr:
-    """What the steps need of the inputs: (steps, batch, …)."""
+    """The products of the inputs of all steps: (steps, batch, …)."""
     shape = node.shape(data)
     rows = node.let(op.reshape(data, (-3, *[0] * (len(shape) - 2))))
     made = node.let(cell.prepare(rows))
@@ -187,5 +187,5 @@ def _zeros_like_output(node: Node, cell: Cell, prepared: Expr, begin: Sequence[E
 
 
 def _first(node: Builder, data: Expr) -> Expr:
-    """What the first step has."""
+    """The results of the first step."""
     return node.let(op.squeeze(op.strided_slice(data, (0,), (1,), axes=(0,)), (0,)))

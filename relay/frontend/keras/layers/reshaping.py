@@ -74,7 +74,7 @@ def repeat_vector(node: Node, inputs: Expr) -> Expr:
 
 
 def _pairs(node: Node, name: str, rank: int) -> list[tuple[int, int]]:
-    """What is before and after each spatial axis."""
+    """Padding or cropping before and after each spatial axis."""
     given: Any = node.config.get(name, 1)
     if isinstance(given, int):
         return [(given, given)] * rank

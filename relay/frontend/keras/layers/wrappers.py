@@ -1,4 +1,4 @@
-"""Layers around layers: both directions of a recurrent one, one for each step, and norms."""
+"""Wrappers: Bidirectional, TimeDistributed, SpectralNormalization."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def bidirectional(
 
 @table("TimeDistributed", keeps_mask=True)
 def time_distributed(node: Node, inputs: Expr, mask: Expr | None = None, **_: Any) -> Any:
-    """A layer for each step: the steps are part of the batch."""
+    """TimeDistributed: the layer applied with steps folded into the batch."""
     info = node.layer("layer")
     inner = node.sub(info, node.store.part("layer"), "layer")
     shape = node.shape(inputs)

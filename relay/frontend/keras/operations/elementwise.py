@@ -1,4 +1,4 @@
-"""Functions of the elements of one tensor, and of pairs of elements."""
+"""Elementwise operations of one tensor or two."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def fmod(node: Node, x1: Any, x2: Any) -> Expr:
 
 @table("numpy.Fmax", "numpy.Fmin")
 def ignoring_nan(node: Node, x1: Any, x2: Any) -> Expr:
-    """The larger or smaller one; a number where the other is none."""
+    """fmax, fmin: maximum or minimum, ignoring NaN."""
     left, right = broadcastable(node, *promoted(node, x1, x2))
     found = (op.maximum if node.operator == "Fmax" else op.minimum)(left, right)
     if not dtypes.is_float(node.dtype(left)):

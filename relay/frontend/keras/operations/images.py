@@ -48,7 +48,7 @@ def grayscale(node: Node, images: Expr) -> Expr:
 
 @table("image.PadImages", "image.CropImages")
 def framed(node: Node, images: Expr) -> Expr:
-    """Images with more or fewer rows and columns at each side."""
+    """Images padded or cropped at each side."""
     first = _first(node, images)
     what = "padding" if node.operator == "PadImages" else "cropping"
     pairs: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Order: sorts, largest elements, searches, quantiles."""
+"""Sorting, top-k, searches, quantiles."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def search_sorted(node: Node, first: Any, second: Any, **_: Any) -> Expr:
 
 @table("numpy.Median", "numpy.Quantile", "numpy.Percentile")
 def quantile(node: Node, x: Expr, q: Any = 0.5) -> Expr:
-    """The element at a share of the sorted ones, interpolated."""
+    """Quantiles, by interpolation between sorted elements."""
     if not isinstance(q, int | float):
         raise node.refused("the share must be a number that is known before the model runs")
     share = float(q) / 100 if node.operator == "Percentile" else float(q)
@@ -112,7 +112,7 @@ def diff(node: Node, a: Expr) -> Expr:
 
 @table("math.SegmentSum", "math.SegmentMax")
 def segments(node: Node, data: Expr, segment_ids: Expr) -> Expr:
-    """Sums or largest elements of the rows that have one number."""
+    """segment_sum, segment_max: rows combined by segment."""
     count = node.config.get("num_segments")
     if not isinstance(count, int):
         raise node.refused("how many segments there are must be known", hint="give num_segments")

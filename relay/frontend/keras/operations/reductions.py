@@ -51,7 +51,7 @@ def extreme(node: Node, x: Expr) -> Expr:
 
 
 def _whole(node: Node, x: Expr) -> Expr:
-    """Integers as Keras adds them up: in 32 bits at least."""
+    """Integers in the type that Keras accumulates in: 32 bits at least."""
     dtype = node.dtype(x)
     given = node.config.get("dtype")
     if given is not None:

@@ -1,4 +1,4 @@
-"""Shapes, places and parts of tensors: reshapes, joins, splits, slices, gathers."""
+"""Reshapes, transpositions, concatenation, splits, slices, gathers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reshape(node: Node, x: Expr) -> Expr:
 
 
 def reshaped(node: Node, x: Expr, target: list[int]) -> Expr:
-    """Another shape; one dynamic extent is what is left, more are those of the same axes."""
+    """Reshape: one dynamic extent is inferred, several are those of the same axes."""
     shape = node.shape(x)
     for place, one in enumerate(target):
         if (
@@ -366,7 +366,7 @@ def _one(node: Node, x: Expr, place: int, axis: int) -> Expr:
 
 @table("numpy.Take")
 def take(node: Node, x: Expr, indices: Any) -> Expr:
-    """Places are counted from the end where they are negative."""
+    """Take: negative indices count from the end."""
     axis = node.config.get("axis")
     if axis is None:
         x, axis = node.let(op.reshape(x, (-1,))), 0
@@ -441,7 +441,7 @@ def diagonal(node: Node, x: Expr) -> Expr:
 
 
 def _diagonal(node: Node, x: Expr, offset: int, one: int, other: int) -> Expr:
-    """The elements whose places along two axes differ by a number."""
+    """The diagonal of two axes with an offset."""
     rank = node.rank(x)
     order = [axis for axis in range(rank) if axis not in (one, other)] + [one, other]
     moved = node.let(op.transpose(x, tuple(order)))

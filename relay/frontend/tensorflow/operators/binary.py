@@ -1,4 +1,4 @@
-"""Functions of two tensors, element by element."""
+"""Elementwise operators of two tensors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _of_complex(node: Node, left: Complex, right: Complex) -> Value:
 
 @table("RealDiv", "Div", "DivNoNan", "MulNoNan", "Xdivy", "Xlogy", "Xlog1py")
 def guarded(node: Node, left: Expr | Complex, right: Expr | Complex) -> Value:
-    """Quotients, and products that are 0 where one operand is."""
+    """DivNoNan, MulNoNan: 0 where the divisor or the second factor is 0."""
     if isinstance(left, Complex) or isinstance(right, Complex):
         return _quotient(node, as_complex(node, left), as_complex(node, right))
     left, right = broadcastable(node, left, right)
@@ -126,7 +126,7 @@ def atan2(node: Node, y: Expr, x: Expr) -> Expr:
 
 
 def is_negative(node: Node, data: Expr) -> Expr:
-    """Whether the sign of floats is that of negative ones, -0.0 included."""
+    """The sign bit of floats, which -0.0 has."""
     bits = f"int{dtypes.bits(node.dtype(data))}"
     whole = op.reinterpret(data, bits)
     return node.let(op.less(whole, node.number(0, node.let(whole))))
@@ -150,7 +150,7 @@ def approximate_equal(node: Node, left: Expr, right: Expr) -> Expr:
 
 @table("NextAfter")
 def next_after(node: Node, data: Expr, toward: Expr) -> Expr:
-    """The next float in a direction: one more or less in the integer of its bits."""
+    """The next float in a direction: its bits, as an integer, plus or minus 1."""
     data, toward = broadcastable(node, data, toward)
     kind = f"int{dtypes.bits(node.dtype(data))}"
     bits = node.let(op.reinterpret(data, kind))
@@ -166,7 +166,7 @@ def next_after(node: Node, data: Expr, toward: Expr) -> Expr:
 
 @table("Select", "SelectV2")
 def select(node: Node, condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """Before version 2 a vector of conditions is about the first axis."""
+    """Select; before version 2 a vector of conditions selects along the first axis."""
     more = node.rank(yes) - 1
     if node.operator == "Select" and node.rank(condition) == 1 and more > 0:
         condition = node.let(op.expand_dims(condition, 1, num_newaxis=more))

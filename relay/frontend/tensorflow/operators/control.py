@@ -67,7 +67,7 @@ def if_(node: Node, condition: Expr, *inputs: Value) -> Sequence[Value]:
 
 @table("Case", "StatelessCase")
 def case(node: Node, index: Expr, *inputs: Value) -> Sequence[Value]:
-    """A number beyond the branches is the last one."""
+    """Case: an index out of range selects the last branch."""
     names = [str(one) for one in node.attribute("branches", [], list)]
     if not 0 < len(names) <= MOST_BRANCHES:
         raise node.refused("there are too many branches", str(MOST_BRANCHES), str(len(names)))
@@ -97,7 +97,7 @@ def while_(node: Node, *inputs: Value) -> Sequence[Value]:
 
 @table("Switch", "RefSwitch")
 def switch(node: Node, data: Value, predicate: Expr) -> Sequence[Value]:
-    """Inside of a branch its data is there, on the side that was taken."""
+    """Switch inside of a converted branch: the data, on the side that is taken."""
     switches = node.importer.switches(node.context.graph)
     if switches.predicate(node.info.inputs[1]) not in node.context.taken:
         raise node.refused("it is read outside of a branch", "a `Merge` that ends the branch")

@@ -60,7 +60,7 @@ def convolution(node: Node, data: Expr, weight: Expr) -> Expr:
 
 @table("DepthwiseConv2dNative")
 def depthwise(node: Node, data: Expr, weight: Expr) -> Expr:
-    """The weights have a multiplier of channels last."""
+    """Depthwise convolution; the last axis of the weights is the channel multiplier."""
     node.must_have_axes(data, 4, "images")
     node.must_have_axes(weight, 4, "weights")
     *sizes, inputs, multiplier = node.static_shape(weight, "weights")

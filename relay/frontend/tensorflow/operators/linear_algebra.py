@@ -44,7 +44,7 @@ def matrix_solve(node: Node, matrix: Expr, right: Expr) -> Expr:
 
 @table("MatrixBandPart", "BatchMatrixBandPart")
 def band_part(node: Node, data: Expr, lower: Expr, upper: Expr) -> Expr:
-    """Diagonals below and above the main one; a negative number keeps all."""
+    """MatrixBandPart: keeps so many diagonals below and above the main one; negative for all."""
     below, above = (node.let(op.cast(node.scalar(one), "int64")) for one in (lower, upper))
     rank = node.rank(data)
     rows = op.expand_dims(node.positions(data, rank - 2), 1)
@@ -58,7 +58,7 @@ def band_part(node: Node, data: Expr, lower: Expr, upper: Expr) -> Expr:
 
 @table("Diag")
 def diag(node: Node, data: Expr) -> Expr:
-    """A tensor with data on its main diagonal, with its axes twice."""
+    """Diag: data on the main diagonal of a tensor of twice its rank."""
     shape = node.static_shape(data, "data")
     flat = node.let(op.reshape(data, (-1,)))
     size = int(np.prod(shape))

@@ -103,7 +103,7 @@ def scatter_into(node: Node, items: TensorList, rows: Expr, indices: Expr) -> Va
 
 @table("TensorListScatter", "TensorListScatterV2")
 def scatter(node: Node, rows: Expr, indices: Expr, shape: Expr, count: Expr | None = None) -> Value:
-    """As long as asked for, otherwise up to the largest index."""
+    """TensorListScatter: as long as `num_elements`, by default up to the largest index."""
     own = node.let(op.cast(op.max(indices, axis=0), "int64") + int64(1))
     size = own
     if count is not None:
@@ -161,7 +161,7 @@ def _parts(node: Node, rows: Expr, lengths: Expr) -> Expr:
 
 @table("TensorArrayV3", "TensorArrayV2")
 def array(node: Node, count: Expr) -> Sequence[Value]:
-    """A handle, which stands for nothing, and the content."""
+    """TensorArrayV3: a handle without a value, and the content as its flow."""
     shape = node.info.attribute("element_shape")
     of_elements = shape if isinstance(shape, tuple) else None
     number = lists.count_of(node, count)

@@ -18,7 +18,7 @@ table = Table()
 def fused_batch_norm(
     node: Node, data: Expr, scale: Expr, offset: Expr, mean: Expr, variance: Expr
 ) -> Sequence[Expr]:
-    """In training the statistics are those of the batch."""
+    """Batch normalization; in training by the statistics of the batch."""
     rank = node.rank(data)
     letters = "HW" if rank == 4 else "DHW"
     options = (f"N{letters}C", f"NC{letters}")
@@ -65,7 +65,7 @@ def bias_add(node: Node, data: Expr, bias: Expr) -> Expr:
 
 @table("LRN")
 def lrn(node: Node, data: Expr) -> Expr:
-    """Each element by the squares of its neighbors among the channels, which are last."""
+    """Local response normalization across channels, which are the last axis."""
     size = 2 * node.integer("depth_radius", 5) + 1
     numbers = [node.real(*one) for one in (("bias", 1.0), ("alpha", 1.0), ("beta", 0.5))]
     # there, `alpha` is of the mean of the squares

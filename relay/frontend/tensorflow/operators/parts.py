@@ -22,7 +22,7 @@ table = Table()
 
 @table("ConcatV2", "Concat")
 def concatenation(node: Node, *inputs: Expr | Complex) -> Value:
-    """The axis is the last input, in the first version the first one."""
+    """Concat; the axis is the last input of ConcatV2, the first of Concat."""
     *parts, axis = inputs if node.operator == "ConcatV2" else (*inputs[1:], inputs[0])
     if not parts or isinstance(axis, Complex):
         raise node.refused("there is nothing to join")
@@ -42,7 +42,7 @@ def _joined(node: Node, parts: Sequence[Expr], axis: Expr) -> Expr:
 
 @table("ConcatOffset")
 def concat_offset(node: Node, axis: Expr, *shapes: Expr) -> list[Expr]:
-    """Where each part begins."""
+    """ConcatOffset: the offset of each part in the concatenation."""
     (place,) = node.numbers(axis, "the axis")
     found: list[Expr] = []
     rank = node.static_extent(shapes[0], 0, "how many axes there are")

@@ -49,7 +49,7 @@ def max_pool(node: Node, data: Expr) -> Expr:
 
 @table("MaxPoolV2")
 def max_pool_v2(node: Node, data: Expr, sizes: Expr, strides: Expr) -> Expr:
-    """Windows and strides are inputs."""
+    """MaxPoolV2: window sizes and strides are inputs."""
     steps = spatial(node, [int(one) for one in node.numbers(strides, "strides")], "strides", 2)
     given = [int(one) for one in node.numbers(sizes, "the window")]
     extents = spatial(node, given, "windows", 2)
@@ -75,7 +75,7 @@ def _counted(node: Node, windows: Windows, found: Expr, data: Expr) -> Expr:
 
 @table("AvgPool", "AvgPool3D")
 def avg_pool(node: Node, data: Expr) -> Expr:
-    """The mean of what windows have in data."""
+    """Average pooling; padding is not counted."""
     count = 3 if node.operator.endswith("3D") else 2
     windows = _windows(node, data, count)
 

@@ -1,4 +1,4 @@
-"""Quantization that is simulated in floats."""
+"""Fake quantization: quantize and dequantize in floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ table = Table()
 
 @table("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant(node: Node, data: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
-    """Numbers rounded to the steps between limits, which are moved so that 0 is one of them."""
+    """Fake quantization to a range, which is nudged so that 0 is representable."""
     first = const(node.real("min", -6.0), "float32") if low is None else low
     last = const(node.real("max", 6.0), "float32") if high is None else high
     bits = node.integer("num_bits", 8)

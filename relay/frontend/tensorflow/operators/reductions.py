@@ -93,7 +93,7 @@ def cumulative_logsumexp(node: Node, data: Expr, axis: Expr) -> Expr:
 
 @table("Bincount", "DenseBincount")
 def bincount(node: Node, data: Expr, size: Expr, weights: Expr) -> Expr:
-    """How often numbers occur, or the sums of their weights; larger ones are left out."""
+    """Bincount: how often each number below `size` occurs, or the sum of its weights."""
     (count,) = node.numbers(size, "how many numbers there are")
     flat = data if node.rank(data) in (1, 2) else node.let(op.reshape(data, (-1,)))
     numbers = op.arange(int64(int(count)), dtype="int64")

@@ -1,4 +1,4 @@
-"""Boxes that do not overlap better ones."""
+"""Non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ table = Table()
 
 @table("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def non_max_suppression(node: Node, boxes: Expr, scores: Expr, most: Expr, *rest: Expr) -> Expr:
-    """As many boxes as are chosen."""
+    """NonMaxSuppression: the selected indices, without padding."""
     overlap = rest[0] if rest else const(node.real("iou_threshold", 0.5), "float32")
     least = rest[1] if len(rest) > 1 else const(float("-inf"), "float32")
     floats = _floats(node, boxes, scores)
@@ -78,7 +78,7 @@ def combined_non_max_suppression(
     overlap: Expr,
     least: Expr,
 ) -> Sequence[Expr]:
-    """Of each image the best boxes of all classes, as rows of fixed length."""
+    """CombinedNonMaxSuppression: the best boxes of all classes per image, padded to one length."""
     batch, count, kinds, _ = node.static_shape(boxes, "boxes")
     _, _, classes = node.static_shape(scores, "scores")
     (per_class,) = (int(one) for one in node.numbers(most_of_class, "how many boxes are wanted"))

@@ -1,4 +1,4 @@
-"""What is chosen, found and written by positions."""
+"""Selection, search and scatter."""
 
 from __future__ import annotations
 
@@ -105,14 +105,14 @@ def unique(node: Node, data: Expr, axis: Expr | None = None) -> Sequence[Expr]:
 
 
 def by_axis(node: Node, positions: Expr) -> Expr:
-    """Positions with the axis that runs over those of data first."""
+    """Indices with their last axis, which runs over the axes of data, moved to the front."""
     last = node.rank(positions) - 1
     return node.let(op.transpose(positions, (last, *range(last))))
 
 
 @table("ScatterNd")
 def scatter_nd(node: Node, positions: Expr, updates: Expr, shape: Expr) -> Expr:
-    """Updates of one element add up."""
+    """ScatterNd: updates of the same element are added."""
     whole = node.filled(node.number(0, updates), shape)
     return op.scatter_nd(whole, by_axis(node, positions), updates, mode="add")
 
@@ -170,7 +170,7 @@ def strided_slice_update(
 
 @table("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(node: Node, *inputs: Expr) -> Expr:
-    """Parts whose rows go where indices say; later ones win."""
+    """DynamicStitch: rows of all parts at their indices; later parts win."""
     half = len(inputs) // 2
     indices, parts = inputs[:half], inputs[half:]
     if not half or len(inputs) % 2:
@@ -233,7 +233,7 @@ _KINDS = (("UnsortedSegment", ""), ("Segment", "V2"))
 
 @table(*(f"{kind}{name}{end}" for kind, end in _KINDS for name in _SEGMENTS))
 def unsorted_segment(node: Node, data: Expr, segments: Expr, count: Expr) -> Expr:
-    """Negative numbers of segments are left out."""
+    """UnsortedSegment reductions; rows with a negative segment are dropped."""
     number = node.sizes(count)
     kind = node.operator.removeprefix("Unsorted").removeprefix("Segment").removesuffix("V2").upper()
     return segments_of(node, data, segments, number, kind)
@@ -263,7 +263,7 @@ def segment(node: Node, data: Expr, segments: Expr) -> Expr:
 
 @table("LowerBound", "UpperBound")
 def bound(node: Node, rows: Expr, values: Expr) -> Expr:
-    """Where values would go in sorted rows."""
+    """LowerBound, UpperBound: insertion positions of values in sorted rows."""
     dtype = node.named_type("out_type", "int32")
     right = node.operator == "UpperBound"
     return op.searchsorted(rows, values, right=right, dtype=dtype)

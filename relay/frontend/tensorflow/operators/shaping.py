@@ -64,7 +64,7 @@ def size(node: Node, data: Expr) -> Expr:
 
 
 def moved(node: Node, data: Expr | Complex, move: Callable[[Expr], Expr]) -> Value:
-    """Elements that are moved, of complex numbers both parts."""
+    """Operators that only move elements, applied to both parts of complex numbers."""
     if isinstance(data, Complex):
         return with_parts(data, [node.let(move(one)) for one in (data.real, data.imaginary)])
     return move(data)
@@ -268,7 +268,7 @@ def mirror_pad(node: Node, data: Expr, widths: Expr) -> Expr:
 
 @table("Roll")
 def roll(node: Node, data: Expr, shift: Expr, axis: Expr) -> Expr:
-    """Elements that leave an axis come in on its other side."""
+    """Roll: cyclic shift along axes."""
     shifts = [int(one) for one in node.numbers(shift, "by how much")]
     axes = node.axes_of(node.numbers(axis, "the axes"), node.rank(data))
     if len(shifts) != len(axes):

@@ -42,7 +42,7 @@ def angle(node: Node, data: Complex) -> Expr:
 
 @table("ComplexAbs")
 def size(node: Node, data: Complex) -> Expr:
-    """By the larger part, so that squares do not overflow."""
+    """The magnitude of complex numbers, scaled by the larger part against overflow."""
     first, second = node.let(op.abs(data.real)), node.let(op.abs(data.imaginary))
     most = node.let(op.maximum(first, second))
     zero, one = node.number(0, most), node.number(1, most)
@@ -58,7 +58,7 @@ def transform(node: Node, data: Complex) -> Value:
 
 
 def _axes(node: Node) -> int:
-    """Over how many axes."""
+    """The number of transformed axes."""
     return int(node.operator[-2]) if node.operator.endswith("D") else 1
 
 
@@ -85,7 +85,7 @@ def _along(node: Node, data: Complex, axis: int, inverse: bool) -> Complex:
 
 @table("RFFT", "RFFT2D", "RFFT3D")
 def real_transform(node: Node, data: Expr, length: Expr) -> Value:
-    """Of so many elements, cut off or filled with zeros; the half that says all."""
+    """RFFT of data cropped or zero-padded to `fft_length`: the non-redundant half."""
     axes = _axes(node)
     sizes = [int(one) for one in node.numbers(length, "the length")]
     data = _of_length(node, data, sizes, axes)
@@ -114,7 +114,7 @@ def _of_length(node: Node, data: Expr, sizes: list[int], axes: int) -> Expr:
 
 @table("IRFFT", "IRFFT2D", "IRFFT3D")
 def inverse_real_transform(node: Node, data: Complex, length: Expr) -> Expr:
-    """From the half that says all: the other one is its mirror."""
+    """IRFFT from the non-redundant half of the spectrum."""
     axes = _axes(node)
     sizes = [int(one) for one in node.numbers(length, "the length")]
     count, rank = sizes[-1], node.rank(data.real)

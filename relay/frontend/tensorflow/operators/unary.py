@@ -1,4 +1,4 @@
-"""Functions of one tensor, element by element."""
+"""Elementwise operators of one tensor."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def negative(node: Node, data: Expr | Complex) -> Value:
 
 @table("Sign")
 def sign(node: Node, data: Expr) -> Expr:
-    """Of NaN it is NaN."""
+    """Sign; NaN stays NaN."""
     if not dtypes.is_float(node.dtype(data)):
         return op.sign(data)
     return op.where(op.isnan(data), data, op.sign(data))
@@ -94,7 +94,7 @@ def erfc(node: Node, data: Expr) -> Expr:
 
 @table("Cast")
 def cast(node: Node, data: Expr | Complex) -> Value:
-    """Floats are cut off, booleans say whether a number is not 0."""
+    """Cast: floats are truncated, nonzero numbers are true."""
     wanted = node.text("DstT", "float32")
     if isinstance(data, Complex):
         if wanted in PARTS:
