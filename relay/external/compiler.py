@@ -77,7 +77,7 @@ class NativeFunction:
 
 
 class ExternalCompiler(ABC):
-    """A compiler or a library of others, which takes parts of programs."""
+    """A compiler or library outside of Relay, which compiles parts of programs."""
 
     name: ClassVar[str]
 
@@ -92,7 +92,7 @@ class ExternalCompiler(ABC):
 
     @abstractmethod
     def load(self, code: bytes, kernel: Kernel) -> NativeFunction | Callback:
-        """What runs the result of `compile`, in a process that may have no compiler."""
+        """A function that runs the result of `compile`; the compiler need not be installed."""
 
 
 def find_compiler(name: str) -> ExternalCompiler:

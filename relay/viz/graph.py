@@ -105,7 +105,7 @@ class _Builder:
             self._connect(part)
 
     def _bind(self, part: ir.Syntax) -> None:
-        """Notes what variables stand for."""
+        """Records the values of variables."""
         match part:
             case ir.Let(variable=variable, value=value):
                 self.bound[id(variable)] = value

@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.server_address[1]}/?token={self.token}"
 
     def page(self) -> str:
-        """The page of the present version."""
+        """The page of the current version."""
         with self._lock:
             version = self.version()
             if self._kept is None or self._kept[0] != version:

@@ -28,7 +28,7 @@ from relay.viz.graph import Edge, Graph, graph_of
 
 @frozen
 class VizNode:
-    """A node: its identity, what it is called, and what is said about it."""
+    """A node: its identity, its name, and details."""
 
     identity: str
     type_name: str
@@ -82,7 +82,7 @@ class DefaultVizParser(VizParser):
         return VizNode(own, self.name_of(node, relay_param), kind), edges
 
     def name_of(self, node: ir.Expr, relay_param: Mapping[str, Any]) -> str:
-        """What a node is called."""
+        """The name of a node."""
         match node:
             case ir.Var(name_hint=name):
                 return f"Parameter %{name}" if name in relay_param else f"Var %{name}"
@@ -139,7 +139,7 @@ class PlottedGraph(VizGraph):
         self.later.append(viz_edge)
 
     def finish(self) -> None:
-        """Add the edges of which both ends are there."""
+        """Add the edges whose ends both exist."""
         for edge in self.later:
             start, end = self.numbers.get(edge.start), self.numbers.get(edge.end)
             if start is not None and end is not None:
@@ -222,7 +222,7 @@ class RelayVisualizer:
 
 
 def draw(graph: Graph, filename: str | os.PathLike[str]) -> None:
-    """Write a graph as what the name of the file says."""
+    """Write a graph in the format of the file's suffix."""
     kind = as_path(filename).suffix.lower()
     if kind in (".dot", ".gv"):
         data = pictures.dot(graph).encode()

@@ -59,7 +59,7 @@ class Importer:
         inputs: Sequence[Expr | None],
         missing: Sequence[NodeInfo],
     ) -> list[Expr]:
-        """The results of a node; `missing` are variables among its inputs that have no value."""
+        """Convert a node; `missing` are its input variables without a value."""
         self.converted += 1
         if self.converted > MOST_CONVERTED:
             raise FrontendError.of(f"the model has more than {MOST_CONVERTED} nodes")

@@ -192,7 +192,7 @@ def _variables(
 
 
 def _declared(graph: GraphInfo, arrays: Arrays) -> dict[str, Shape]:
-    """The shapes that inputs have in the symbol itself."""
+    """The shapes that the symbol itself declares for inputs."""
     found: dict[str, Shape] = {}
     for one in graph.nodes:
         text = one.attributes.get("__shape__", "") if one.is_variable else ""
@@ -204,7 +204,7 @@ def _declared(graph: GraphInfo, arrays: Arrays) -> dict[str, Shape]:
 
 
 def _extents(shape: Shape, sizes: list[TypeVar]) -> tuple[Dim, ...]:
-    """Extents, with variables for those that are open."""
+    """Extents, with shape variables for the dynamic ones."""
     found: list[Dim] = []
     for axis, size in enumerate(shape):
         if size is None or (isinstance(size, int) and size < 0):

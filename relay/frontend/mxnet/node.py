@@ -69,7 +69,7 @@ class Node(Builder):
         return float(found)
 
     def optional_wholes(self, name: str) -> list[int | None]:
-        """Numbers of which some may be missing: `(None, 2)`."""
+        """Integers, some of which may be None: `(None, 2)`."""
         found = self.text(name).strip("()[] ")
         parts = [one.strip().removesuffix("L") for one in found.split(",") if one.strip()]
         if not all(one == "None" or _NUMBER.fullmatch(one) for one in parts):
@@ -77,7 +77,7 @@ class Node(Builder):
         return [None if one == "None" else int(one) for one in parts]
 
     def wholes(self, name: str, count: int | None = None, default: int = 1) -> tuple[int, ...]:
-        """Numbers: `(3, 3)`, one for each of so many axes."""
+        """Integers such as `(3, 3)`, one per axis."""
         given = self.optional_wholes(name)
         found = tuple(one for one in given if one is not None)
         if len(found) < len(given):

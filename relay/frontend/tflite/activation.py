@@ -1,4 +1,4 @@
-"""Functions that operators apply to their results: on real numbers, and on quantized integers."""
+"""Fused activation functions: on real numbers, and on quantized integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTION = "fused_activation_function"
 
 
 def activated(node: Node, value: Expr, kind: int | None = None) -> Expr:
-    """Real numbers after the function that the operator names."""
+    """Real numbers after the fused activation of the operator."""
     kind = node.option(OPTION, 0) if kind is None else kind
     if kind == _KINDS.NONE:
         return value
@@ -37,7 +37,7 @@ def activated(node: Node, value: Expr, kind: int | None = None) -> Expr:
 
 
 def clipped(node: Node, value: Expr, kind: int | None = None) -> Expr:
-    """Quantized integers of the result after the function that the operator names."""
+    """Quantized results clipped as the fused activation requires."""
     kind = node.option(OPTION, 0) if kind is None else kind
     if kind == _KINDS.NONE:
         return value
@@ -55,6 +55,6 @@ def clipped(node: Node, value: Expr, kind: int | None = None) -> Expr:
 
 
 def _step(real: float, scale: float, zero: int) -> int:
-    """The integer that stands for a real number, halves away from zero."""
+    """The quantized integer of a real number, rounded half away from zero."""
     steps = real / scale if scale else 0.0
     return zero + int(math.copysign(math.floor(abs(steps) + 0.5), steps))

@@ -26,7 +26,7 @@ LONGEST_NAME = 1 << 16
 
 @dataclass
 class Steps:
-    """How many steps of reading a file are left."""
+    """The number of reads of a file that are left."""
 
     left: int = MOST_STEPS
 

@@ -81,7 +81,7 @@ class States:
 
     @contextmanager
     def beginning(self, node: Node) -> Iterator[None]:
-        """While initial values are assigned."""
+        """A context in which assignments set initial values."""
         if self.begins or any(self.values[one] is not v for one, v in self.parameters.items()):
             raise node.refused("variables have been written before their initial values")
         self.begins = True

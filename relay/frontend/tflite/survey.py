@@ -25,5 +25,5 @@ def survey(model: ModelInfo, tables: Sequence[Converters]) -> None:
 
 
 def name_of(operator: OperatorInfo, graph: SubgraphInfo) -> str:
-    """What an operator is called: the name of its first result."""
+    """The name of an operator: that of its first result."""
     return graph.tensors[operator.outputs[0]].name if operator.outputs else operator.name

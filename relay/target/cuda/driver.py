@@ -74,7 +74,7 @@ class Driver(ABC):
 
     @abstractmethod
     def end_stream(self, stream: Handle) -> None:
-        """Give a stream back, of which all is done."""
+        """Destroy a stream, which must be idle."""
 
     @abstractmethod
     def synchronize(self, stream: Handle) -> None:
@@ -86,7 +86,7 @@ class Driver(ABC):
 
     @abstractmethod
     def unload(self, function: Handle) -> None:
-        """Give the code of a function back."""
+        """Unload the code of a function."""
 
     @abstractmethod
     def launch(
@@ -99,7 +99,7 @@ class Driver(ABC):
         stream: Handle,
         dependent: bool,
     ) -> None:
-        """Launch a function over addresses; `dependent`: it waits for the one before by itself."""
+        """Launch a function over addresses; a `dependent` one waits for its predecessor itself."""
 
     @abstractmethod
     def begin_graph(self, stream: Handle) -> None:
@@ -115,7 +115,7 @@ class Driver(ABC):
 
     @abstractmethod
     def free_graph(self, graph: Handle) -> None:
-        """Give a graph back."""
+        """Destroy a graph."""
 
 
 class SystemDriver(Driver):
@@ -292,7 +292,7 @@ def architecture_here() -> str:
 
 
 def require(target: CUDATarget, what: str) -> None:
-    """An error if the GPU of this machine cannot run code for a target."""
+    """Raise an error if the GPU of this machine cannot run code for a target."""
     here = open_driver().architecture
     if not target.architecture.runs_on(here.capability):
         raise TargetError.of(

@@ -38,7 +38,7 @@ def is_device_code(code: bytes) -> bool:
 
 
 def reason(outputs: Sequence[Tensor]) -> str | None:
-    """Why the host computes tensors, or None if the device can."""
+    """Why tensors are computed by the host; None if the device computes them."""
     seen: set[int] = set()
     pending = list(outputs)
     while pending:

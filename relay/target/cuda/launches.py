@@ -51,7 +51,7 @@ class Work:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the index of an element needs more than 32 bits."""
+        """Whether the index of an element needs 64 bits."""
         return any(prod(tensor.extents) >= 2**31 for tensor in self.parameters)
 
 

@@ -50,7 +50,7 @@ def launch(work: Work) -> Launch:
 def choose_tile(
     rows: int, columns: int, inner: int, batch: int, dtype: str, multiprocessors: int
 ) -> Tile:
-    """The largest tile of which there are enough for all multiprocessors."""
+    """The largest tile that still occupies all multiprocessors."""
     wide = dtype == "float32"
     depth = 32 if wide else 64
     sizes = [(64, 64), (64, 32), (32, 32)] if wide else [(128, 128), (128, 64), (64, 64), (64, 32)]
@@ -270,7 +270,7 @@ class _Matmul:
     # --- after the loop
 
     def results(self) -> None:
-        """Store the sums, or what is computed of them."""
+        """Store the accumulators, or the epilogue computed from them."""
         writer, tile, work = self.writer, self.tile, self.work
         writer.sizes = {ROW: tile.rows, COLUMN: tile.columns}
         first = work.nest.stages[0]

@@ -273,7 +273,7 @@ class _Rows:
         return te.substitute(tree.transform(body, step), values)
 
     def each(self, reduction: te.Reduce, values: Mapping[te.Var, te.Expr]) -> list[Value]:
-        """What is reduced."""
+        """The operands of the reduction."""
         return [self.writer.value(self.over(value, values)) for value in reduction.values]
 
     def terms(

@@ -40,7 +40,7 @@ def split_products(s: Schedule, multiprocessors: int) -> Schedule:
 
 
 def _parts(product: Product, multiprocessors: int) -> dict[te.Axis, int]:
-    """Into how many parts each inner axis is split."""
+    """The number of parts that each inner axis is split into."""
     rows, columns, inner, batch = (
         prod(int(axis.extent.value) for axis in axes)
         for axes in (product.rows, product.columns, product.inner, product.batch)

@@ -94,7 +94,7 @@ class Accumulation:
             self._add_argument(argument, found)
 
     def _through_composition(self, site: Backward, gradient: Gradient, rule: Composed) -> None:
-        """Differentiate what the operator is composed of, with its arguments as variables."""
+        """Differentiate the composition that defines the operator, over variables."""
         types = [self._type_of(argument) for argument in site.args]
         params = tuple(ir.Var(f"x{i}", ty) for i, ty in enumerate(types))
         inner = tree.replace(site.call, args=params)

@@ -106,7 +106,7 @@ def has_gradients(ty: Type, module: IRModule) -> bool:
 
 @frozen
 class _Work:
-    """A module in the form that is translated, and the name of the function in it."""
+    """A module in A-normal form, and the name of the function to differentiate."""
 
     module: IRModule
     name: str

@@ -188,7 +188,7 @@ def _tensor(way: Way, given: ir.Expr, ty: TensorType) -> ir.Expr:
 
 
 def _sequence(steps: list[ir.Expr]) -> ir.Expr:
-    """Steps without a result, one after the other."""
+    """A sequence of steps without results."""
     result: ir.Expr = ir.Tuple(())
     for step in reversed(steps):
         result = ir.Let(ir.Var("_", UNIT), step, result)

@@ -226,7 +226,7 @@ class _Translation:
 
 
 class _Step:
-    """Operators that follow each other, and the function that runs them backwards."""
+    """Consecutive operators, and the function of their backward pass."""
 
     def __init__(self, translation: _Translation, made: list[Binding]) -> None:
         self._outer = translation
@@ -324,7 +324,7 @@ class _Step:
     # --- the end of the step
 
     def close(self, tape: ir.Var) -> None:
-        """Make the cells of tensors that are used outside, and record the way back."""
+        """Make cells for tensors that are used outside; record the backward pass on the tape."""
         inside = Counter(
             child
             for _, value in self._bound

@@ -32,7 +32,7 @@ class Parts:
 
 @dataclass(eq=False)
 class Opaque:
-    """A value that is passed on as it is: a function, data, a reference, of any type."""
+    """A value without parts: a function, data or a reference."""
 
     dual: ir.Expr
 

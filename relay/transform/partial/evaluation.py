@@ -64,7 +64,7 @@ class Evaluator:
 
     @property
     def ran_out(self) -> bool:
-        """Whether a function had no fuel left."""
+        """Whether a function ran out of fuel."""
         return self._unfoldings.ran_out
 
     def residual(self, name: str) -> ir.Function:

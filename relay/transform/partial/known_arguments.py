@@ -60,7 +60,7 @@ class KnownClosure:
 
 @frozen
 class Enclosing:
-    """A closure inside of itself: so many closures further out."""
+    """A closure that refers to an enclosing one, `distance` closures further out."""
 
     distance: int
 

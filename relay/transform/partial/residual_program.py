@@ -33,13 +33,13 @@ class ResidualFunction:
     _changes: list[tuple[Cell, tuple[Value, int] | None]] = field(default_factory=list)
 
     def held(self, cell: Cell) -> Value | None:
-        """What the reference holds, if that is known."""
+        """The content of a reference, if it is known."""
         value, epoch = self._held.get(cell, (None, -1))
         own = cell.home is self and not cell.escaped
         return value if own or epoch == self.epoch else None
 
     def hold(self, cell: Cell, value: Value | None) -> None:
-        """Note what the reference holds now; None if it is not known."""
+        """Record the content of a reference; None if it is not known."""
         self._changes.append((cell, self._held.get(cell)))
         if value is None:
             self._held.pop(cell, None)
@@ -50,7 +50,7 @@ class ResidualFunction:
         return len(self._changes)
 
     def undo(self, mark: int) -> dict[Cell, Value | None]:
-        """Go back; what the references held that have changed since."""
+        """Undo changes back to a mark; returns the contents of the references that changed."""
         found: dict[Cell, Value | None] = {}
         while len(self._changes) > mark:
             cell, before = self._changes.pop()
@@ -185,7 +185,7 @@ class ResidualProgram:
         return variable
 
     def exact(self, value: Value) -> Steps[ir.Expr]:
-        """The same, of the very type that the value has: others may rely on it."""
+        """`atom`, with exactly the type of the value."""
         if value.exact is None:
             atom = yield self.atom(value)
             if _is_refined(value.ty) and value.annotation is None:
@@ -238,7 +238,7 @@ class ResidualProgram:
         return ir.RefCreate(first)
 
     def read(self, reference: Value, ty: Type, hint: str) -> Value:
-        """What a reference holds."""
+        """The content of a reference."""
         cell = reference.static
         if isinstance(cell, Cell) and (held := self.current.held(cell)) is not None:
             return held

@@ -103,7 +103,7 @@ def _is_less(one: object, other: object) -> bool:
 
 
 def _kind(function: ir.Function, args: Sequence[Value]) -> object:
-    """What is known of the arguments, roughly."""
+    """An abstraction of the known arguments, by which calls are compared."""
     return (id(function), *(_what_is_known(value) for value in args))
 
 

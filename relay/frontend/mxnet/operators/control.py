@@ -43,7 +43,7 @@ def _chosen(node: Node, inputs: Sequence[Expr], name: str) -> list[Expr]:
 
 @table("_foreach")
 def foreach(node: Node, *inputs: Expr) -> list[Expr]:
-    """A graph for each row of data, with a state that goes from row to row."""
+    """foreach: runs a graph on each row of data, with a carried state."""
     (graph,) = _graphs(node, 1)
     data, state, rest = (
         node.wholes("in_data_locs"),
@@ -80,8 +80,8 @@ def foreach(node: Node, *inputs: Expr) -> list[Expr]:
 
 @table("_while_loop")
 def while_loop(node: Node, *inputs: Expr) -> list[Expr]:
-    """Turns as long as a condition holds, and no more than a number; the rows that they give are
-    followed by zeros up to that number."""
+    """while_loop: at most `max_iterations` iterations; the stacked rows are zero-padded to that
+    number."""
     test, graph = _graphs(node, 2)
     outputs, most = node.whole("num_out_data"), node.whole("max_iterations")
     given = [*inputs]
@@ -157,5 +157,5 @@ def _scalar(node: Builder, value: Expr) -> Expr:
 
 
 def _as(node: Builder, value: Expr, ty: TensorType) -> Expr:
-    """A value as one of a type that says less, or that is checked."""
+    """A value with a more general type, or with one that is checked at run time."""
     return value if node.type_of(value) == ty else node.let(value, declared=ty)

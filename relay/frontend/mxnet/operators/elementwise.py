@@ -1,4 +1,4 @@
-"""Functions of elements and of pairs of elements; comparisons give numbers, 1 and 0."""
+"""Elementwise operators; comparisons give 1 and 0 in the element type."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def angles(node: Node, data: Expr) -> Expr:
 
 @table("round")
 def round_(node: Node, data: Expr) -> Expr:
-    """Halves away from zero."""
+    """round: halves away from zero."""
     return op.sign(data) * op.floor(op.abs(data) + node.number(0.5, data))
 
 
@@ -118,7 +118,7 @@ _LOGIC = {"logical_and": op.logical_and, "logical_or": op.logical_or, "logical_x
 
 
 def _divided(node: Node, left: Expr, right: Expr) -> Expr:
-    """Quotients, of integers towards zero."""
+    """Division; of integers it truncates."""
     is_real = dtypes.is_float(node.dtype(left))
     return left / right if is_real else op.trunc_divide(left, right)
 

@@ -192,7 +192,7 @@ def _product(numbers: tuple[int, ...]) -> int:
 def batch_norm(
     node: Node, data: Expr, gamma: Expr, beta: Expr, moving_mean: Expr, moving_var: Expr
 ) -> Expr:
-    """At inference: with the moving statistics."""
+    """Batch normalization by the moving statistics."""
     if node.truth("fix_gamma", True):
         gamma = node.let(op.ones_like(gamma))
     axis = node.axis_of(node.whole("axis", 1), node.rank(data))
@@ -310,7 +310,7 @@ def softmax(node: Node, data: Expr, length: Expr | None = None) -> Expr:
 
 @table("SoftmaxOutput", "Softmax")
 def softmax_output(node: Node, data: Expr, label: Expr | None = None) -> Expr:
-    """A loss, whose output at inference is softmax."""
+    """SoftmaxOutput: softmax, at inference."""
     axis = 1 if node.truth("multi_output") or node.rank(data) == 2 else -1
     return op.nn.softmax(data, axis=axis)
 
@@ -341,7 +341,7 @@ def upsampling(node: Node, *data: Expr) -> Expr:
 
 @table("_contrib_BilinearResize2D")
 def bilinear(node: Node, data: Expr, like: Expr | None = None) -> Expr:
-    """Corners are aligned unless the attribute says otherwise."""
+    """Bilinear resize, with aligned corners by default."""
     if node.text("mode", "size") != "size":
         raise node.refused("it does not say a size", "mode size", node.text("mode"))
     extents = static(node.shape(data)[2:])

@@ -24,7 +24,7 @@ def rnn(
     state_cell: Expr | None = None,
     sequence_length: Expr | None = None,
 ) -> list[Expr]:
-    """Data is (steps, batch, n)."""
+    """RNN: recurrent layers over data (steps, batch, n)."""
     mode = node.text("mode")
     if mode not in CELLS:
         raise node.refused("there is no such cell", ", ".join(CELLS), mode)
@@ -62,7 +62,7 @@ def rnn(
 
 
 def _of_batch(node: Node, state: Expr, data: Expr) -> Expr:
-    """A state with the batch of the data: zeros that Gluon makes may have a batch of 1."""
+    """An initial state broadcast to the batch of the data: Gluon makes zeros of batch 1."""
     if node.shape(state)[1] != 1 or node.shape(data)[1] == 1:
         return state
     rows = node.zeros_along(data, 1, (1,), node.dtype(state))

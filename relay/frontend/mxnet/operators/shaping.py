@@ -1,4 +1,4 @@
-"""Shapes, parts and places of tensors, reductions, products, order."""
+"""Reshapes, slices, indexing, reductions, products, sorting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END = 2**31 - 1
 
 @table("Reshape", "reshape")
 def reshape(node: Node, data: Expr) -> Expr:
-    """The codes of MXNet are those of Relay."""
+    """Reshape; MXNet's special codes are those of `relay.reshape`."""
     codes = node.wholes("shape")
     if node.truth("reverse"):
         return op.reverse_reshape(data, codes)
@@ -301,7 +301,7 @@ def _axes(node: Node, data: Expr) -> tuple[int, ...]:
 
 @table(*_REDUCTIONS)
 def reduction(node: Node, data: Expr) -> Expr:
-    """Of all axes it is a vector of one element."""
+    """A reduction; over all axes the result has shape (1,)."""
     axes, keeps = _axes(node, data), node.truth("keepdims")
     found = node.let(_REDUCTIONS[node.operator](data, axis=axes, keepdims=keeps))
     return op.reshape(found, (1,)) if node.rank(found) == 0 else found
@@ -322,7 +322,7 @@ def norm(node: Node, data: Expr) -> Expr:
 
 @table("argmax", "argmin", "argmax_channel")
 def place(node: Node, data: Expr) -> Expr:
-    """The place of an extreme element, as a number of the type of data."""
+    """argmax, argmin: the index as a float, in the element type of data."""
     operator = op.argmin if node.operator == "argmin" else op.argmax
     if node.operator == "argmax_channel":
         axis = node.rank(data) - 1
@@ -340,7 +340,7 @@ def place(node: Node, data: Expr) -> Expr:
 
 @table("dot")
 def dot(node: Node, lhs: Expr, rhs: Expr) -> Expr:
-    """The last axis of the first with the first axis of the second."""
+    """dot: contracts the last axis of `lhs` with the first axis of `rhs`."""
     turned = node.truth("transpose_a"), node.truth("transpose_b")
     ranks = node.rank(lhs), node.rank(rhs)
     if ranks == (1, 1):

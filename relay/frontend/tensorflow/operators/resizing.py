@@ -153,7 +153,7 @@ def hsv_to_rgb(node: Node, data: Expr) -> Expr:
 
 @table("AdjustHue", "AdjustSaturation")
 def adjust_color(node: Node, images: Expr, by: Expr) -> Expr:
-    """A turn of the hue, or a factor of the saturation, which ends at 1."""
+    """AdjustHue, AdjustSaturation: rotates the hue, or scales the saturation, limited to 1."""
     colors = node.let(rgb_to_hsv(node, images))
     hue, depth, value = node.fields(op.split(colors, 3, axis=-1).astuple(), 3)
     change = op.cast(node.scalar(by), node.dtype(images))

@@ -56,7 +56,7 @@ def windows_of(node: Node, data: Expr, sizes: Sequence[Dim], count: int = 2) -> 
 
 
 def counted(node: Node, windows: Windows, found: Expr, data: Expr, channels: Dim) -> Expr:
-    """The result type of windows over dynamic extents."""
+    """The result of windows with `same` padding, declared to have the extents that this gives."""
     if windows.pads is not None:
         return found
     found = node.let(found)

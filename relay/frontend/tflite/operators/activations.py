@@ -93,7 +93,7 @@ def l2_normalization(node: Node, data: Expr) -> Expr:
 
 @table.of_reals("LOCAL_RESPONSE_NORMALIZATION")
 def local_response_normalization(node: Node, data: Expr) -> Expr:
-    """Each element by the squares of its neighbors among the channels, which are last."""
+    """Local response normalization across channels, which are the last axis."""
     size = 2 * node.option("radius", 0) + 1
     numbers = [node.option(name, 0.0) for name in ("bias", "alpha", "beta")]
     # there, `alpha` is of the mean of the squares

@@ -1,4 +1,4 @@
-"""Functions of two tensors, element by element."""
+"""Elementwise operators of two tensors."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def add_n(node: Node, *parts: Expr) -> Expr:
 
 @table("SELECT", "SELECT_V2")
 def select(node: Node, condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """Before version 2 a vector of conditions is about the first axis."""
+    """SELECT; before version 2 a vector of conditions selects along the first axis."""
     if node.operator == "SELECT" and node.rank(condition) == 1 < node.rank(yes):
         condition = node.let(op.expand_dims(condition, 1, num_newaxis=node.rank(yes) - 1))
     condition, yes, no = broadcastable(node, condition, node.real(yes, 1), node.real(no, 2))

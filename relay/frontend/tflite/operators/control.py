@@ -27,7 +27,7 @@ Branch = tuple[ImportScope, list[Expr]]  # a scope, and the values it gives
 
 
 def _typed(node: Node, scope: ImportScope, value: Expr, ty: TensorType) -> Expr:
-    """A tensor as one of a type with fewer known extents."""
+    """A tensor with a more general type, of fewer known extents."""
     same = node.type_of(value) == ty
     return value if same else scope.bind(value, node.operator, node.span, ty)
 
@@ -122,7 +122,7 @@ def while_(node: Node, *inputs: Expr) -> Sequence[Expr]:
 
 @table("CALL_ONCE")
 def call_once(node: Node) -> Sequence[Expr]:
-    """What is assigned once are the initial values of variables."""
+    """CALL_ONCE: assigns the initial values of variables."""
     states = node.importer.states
     with states.beginning(node):
         node.importer.add(node.option("init_subgraph_index", 0), node.scope.inner(), ())

@@ -62,7 +62,7 @@ def conv_2d(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> E
 
 @table("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
-    """The weights have the channels of the result last, in groups by channels of data."""
+    """DEPTHWISE_CONV_2D; the last axis of weights are output channels, grouped by input channel."""
     node.must_have_axes(data, 4, "images")
     node.must_have_axes(weight, 4, "weights")
     one, height, width, outputs = node.static_shape(weight, "weights")
@@ -122,7 +122,7 @@ def _convolved(
 
 
 def without_axis(zero_point: Expr) -> Expr:
-    """The zero points of weights per channel as one, which they are: 0."""
+    """The per-channel zero points of weights as a scalar; all are 0."""
     values = zero_point.data.array  # type: ignore[attr-defined]
     same = values.size and bool((values == values.flat[0]).all())
     return const(int(values.flat[0]), "int32") if same else zero_point
@@ -139,7 +139,7 @@ def real_weight(node: Node, weight: Expr) -> Expr:
 def finished(
     node: Node, sums: Expr, bias: Expr | None, given: Affine | None, kernel: Affine | None
 ) -> Expr:
-    """Sums of products with their bias and function, as the result is declared."""
+    """Accumulators plus bias, after the activation, converted to the type of the result."""
     axis = node.rank(sums) - 1
     if bias is not None:
         bias = node.let(op.reshape(bias, (-1,)))

@@ -34,7 +34,7 @@ def _attributes(windows: Windows) -> dict[str, Any]:
 
 
 def _declared(node: Node, windows: Windows, found: Expr, data: Expr) -> Expr:
-    """A pool of data of any size."""
+    """A pool, with its shape declared where the extents of data are dynamic."""
     if windows.pads is not None:
         return node.let(found)
     batch, *_, channels = node.shape(data)
@@ -85,7 +85,7 @@ def l2_pool_2d(node: Node, data: Expr) -> Expr:
 
 
 def _means(node: Node, windows: Windows, data: Expr) -> Expr:
-    """The mean of what windows have in data."""
+    """Average pooling; padding is not counted."""
     if windows.pads is not None:
         return node.let(op.nn.avg_pool2d(data, **_attributes(windows), **LAYOUT))
     zero = node.number(0, data)

@@ -17,7 +17,7 @@ table = Table()
 
 @table("FULLY_CONNECTED")
 def fully_connected(node: Node, data: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
-    """The rows of data are as long as those of weights, whatever axes it has."""
+    """FULLY_CONNECTED: data of any rank is read as rows of the length of those of weights."""
     if node.option("weights_format", 0) != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise node.refused("the weights are shuffled for another machine", "the default format")
     node.must_have_axes(weight, 2, "weights")

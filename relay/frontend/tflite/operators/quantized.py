@@ -12,7 +12,7 @@ table = Table()
 
 @table("DEQUANTIZE")
 def dequantize(node: Node, data: Expr) -> Expr:
-    """Floats of 16 bits too are weights that are stored in a smaller type."""
+    """DEQUANTIZE: also of float16 weights, to float32."""
     return node.as_dtype(node.real(data, 0), node.result_type())
 
 
@@ -25,7 +25,7 @@ def quantize(node: Node, data: Expr) -> Expr:
 
 @table("DENSIFY")
 def densify(node: Node, data: Expr) -> Expr:
-    """Constants are made dense where they are read."""
+    """DENSIFY: the identity, since constants are made dense when they are read."""
     if node.inputs[0] is None or node.inputs[0].sparsity is None:
         raise node.refused("its input is no sparse constant")
     return data
@@ -33,7 +33,7 @@ def densify(node: Node, data: Expr) -> Expr:
 
 @table("FAKE_QUANT")
 def fake_quant(node: Node, data: Expr) -> Expr:
-    """Rounded to the steps of a range, which is moved so that 0 is one of them."""
+    """FAKE_QUANT: rounds to a range that is nudged so that 0 is representable."""
     low, high = node.option("min", 0.0), node.option("max", 0.0)
     bits = node.option("num_bits", 8)
     if not (low <= 0 <= high and low < high and 2 <= bits <= 16):

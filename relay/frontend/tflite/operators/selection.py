@@ -1,4 +1,4 @@
-"""What is chosen, found and written by positions."""
+"""Selection, search and scatter."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def where(node: Node, condition: Expr) -> Expr:
 
 @table("SCATTER_ND")
 def scatter_nd(node: Node, positions: Expr, updates: Expr, shape: Expr) -> Expr:
-    """Updates of one element add up."""
+    """SCATTER_ND: updates of the same element are added."""
     whole = node.filled(node.number(0, updates), shape)
     return op.scatter_nd(whole, _by_axis(node, positions), updates, mode="add")
 
 
 def _by_axis(node: Node, positions: Expr) -> Expr:
-    """Positions with the axis that runs over those of data first."""
+    """Indices with their last axis, which runs over the axes of data, moved to the front."""
     last = node.rank(positions) - 1
     return node.let(op.transpose(positions, (last, *range(last))))
 
@@ -73,7 +73,7 @@ def embedding_lookup(node: Node, positions: Expr, rows: Expr) -> Expr:
 
 @table(*(f"UNSORTED_SEGMENT_{name}" for name in MODES))
 def unsorted_segment(node: Node, data: Expr, segments: Expr, count: Expr) -> Expr:
-    """Negative numbers of segments are left out."""
+    """UNSORTED_SEGMENT reductions; rows with a negative segment are dropped."""
     (number,) = node.numbers(count, "how many segments there are")
     return segments_of(
         node, data, segments, node.let(int64([number])), node.operator.rpartition("_")[2]

@@ -32,7 +32,7 @@ def rank(node: Node, data: Expr) -> Expr:
 
 @table.moving("RESHAPE")
 def reshape(node: Node, data: Expr, wanted: Expr | None = None) -> Expr:
-    """The shape is an input, or an option of old models, where 0 alone means no axes."""
+    """RESHAPE; the shape is an input, or an option of old models, in which (0,) is a scalar."""
     if wanted is not None:
         return node.reshaped(data, wanted)
     given = node.option("new_shape", [])

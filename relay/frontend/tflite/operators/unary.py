@@ -1,4 +1,4 @@
-"""Functions of one tensor, element by element."""
+"""Elementwise operators of one tensor."""
 
 from __future__ import annotations
 
