@@ -113,7 +113,7 @@ class _Values:
         return self._evaluator.closure(shape.function, environment, shape.ty, "f")
 
     def placed(self, closure: Value) -> None:
-        closure.slot = self._evaluator.out.frame.block.slot()
+        closure.slot = self._evaluator.out.current.block.slot()
 
 
 def _hint(args: Sequence[Value]) -> str:
