@@ -160,7 +160,6 @@ DYNAMIC_EXTENTS: Final = (
     "the extents of its result are known at run time only; use the operator with fixed extents"
 )
 SELECTS: Final = "it selects boxes by their scores, and its results are tables of what it selects"
-UNWRITTEN: Final = "the rule is not written yet"
 LOWERED: Final = "it is part of lowered and optimized programs; differentiate before that"
 
 

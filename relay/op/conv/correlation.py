@@ -11,14 +11,16 @@ from relay import te
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
+from relay.op.building.separable_rules import fixed
 from relay.op.building.views import LayoutIndex, extent_in, fill, padded, view
 from relay.op.building.window import Pair, long_padding, pad_pairs, require_padding
-from relay.op.gradient_rules import UNWRITTEN
+from relay.op.gradient_rules import Backward, Composed, build, relaid
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site, better_known
 
@@ -148,6 +150,38 @@ def _correlation_compute(
     return fill(out.shape, target, mean, "mean")
 
 
+def _means(site: Backward) -> Expr:
+    """All displacements of the second image at once, as windows of it."""
+    known: CorrelationAttrs = site.attrs
+    ty = site.tensor_type(site.args[0])
+    pads = pad_pairs(known.padding, 2)
+    channels, *extents = fixed(site, layouts.extents(ty.shape, known.layout, "CHW"))
+    widths = ((0, 0), (0, 0), *pads)
+    first, second = (
+        build("nn.pad", relaid(one, known.layout, "NCHW"), const(0, ty.dtype), pad_width=widths)
+        for one in site.args
+    )
+    reach, step = known.max_displacement, known.stride2
+    spare = reach % step  # of displacements that are multiples of the step
+    whole = [extent + sum(pad) for extent, pad in zip(extents, pads, strict=True)]
+    inner = [extent - 2 * reach for extent in whole]
+
+    def cut(images: Expr, border: int) -> Expr:
+        ends = [extent - border for extent in whole]
+        return build("strided_slice", images, begin=(border, border), end=ends, axes=(2, 3))
+
+    moved = build(
+        "sliding_window", cut(second, spare), axis=2, window_shape=inner, strides=(step, step)
+    )
+    middle = build("expand_dims", cut(first, reach), axis=2, num_newaxis=2)
+    alike = middle * moved if known.is_multiply else build("abs", middle - moved)
+    sums = build("reshape", build("sum", alike, axis=[1]), newshape=(0, -3, -2))
+    size = (known.kernel_size, known.kernel_size)
+    steps = (known.stride1, known.stride1)
+    means = build("nn.avg_pool2d", sums, pool_size=size, strides=steps)
+    return relaid(means / const(channels, ty.dtype), "NCHW", known.layout)
+
+
 correlation = define(
     "nn.correlation",
     doc="Patches of data1 against patches of data2 displaced by up to max_displacement: for each "
@@ -171,5 +205,5 @@ correlation = define(
             dtype="float16",
         ),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_means),
 )

@@ -11,19 +11,21 @@ import numpy as np
 from relay import dtypes, te
 from relay.ir import dims
 from relay.ir.attrs import attrs
+from relay.ir.expr import Expr, const
 from relay.ir.types import Type
 from relay.op.attributes import with_attrs
-from relay.op.building import layouts
+from relay.op.building import layouts, sampling_rules
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import LayoutAttributes
 from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import wide
+from relay.op.building.separable_rules import fixed
 from relay.op.building.views import Digits, LayoutIndex, View, along, view
 from relay.op.building.window import window_counts
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import Taps, contract, plain_kernel
 from relay.op.facts import Precision
-from relay.op.gradient_rules import UNWRITTEN
+from relay.op.gradient_rules import Backward, Composed, arange, build, relaid
 from relay.op.linalg.matmul import multiplied
 from relay.op.opdef import FusionKind, OpDef, Sample, define, sample
 from relay.op.relations import size
@@ -191,6 +193,60 @@ def _deformable_compute(
     return contract(window_of, plain_kernel(kernel, "HW"), out, layout, known.groups)
 
 
+def _contracted(site: Backward) -> Expr:
+    """The elements of all windows, read between those of data, times the weight."""
+    data, offset, weight, *share = site.args
+    known: DeformableConv2DAttrs = site.attrs
+    real, groups, parts = sampling_rules.REAL, known.groups, known.deformable_groups
+    dtype = sampling_rules.wide(site.type)
+    out_layout = known.out_layout or known.data_layout
+    counts = layouts.extents(site.type.shape, out_layout, "HW")
+    outputs, *kernel = fixed(
+        site, layouts.extents(site.tensor_type(weight).shape, known.kernel_layout, "OHW")
+    )
+    elements = prod(kernel)
+    moves = relaid(offset, known.data_layout, "NCHW").astype(real)
+    moves = build("reshape", moves, newshape=(0, -4, parts * elements, 2, -2))
+    inside = np.array(list(np.ndindex(*kernel))).reshape(-1, 2)
+    places = []
+    for axis in range(2):
+        starts = sampling_rules.counted(moves, 3 + axis, counts[axis])
+        starts = sampling_rules.spread(starts * const(known.strides[axis], "int64"), 2 + axis, 4)
+        taps = np.tile(inside[:, axis] * known.dilation[axis] - known.padding[axis], parts)
+        grid = starts + sampling_rules.spread(const(taps, "int64"), 1, 4)
+        places.append(build("take", moves, const(axis), axis=2) + grid.astype(real))
+    # each part of the channels is an image
+    images = relaid(data, known.data_layout, "NCHW").astype(dtype)
+    images = build("reshape", images, newshape=(0, -4, parts, -1, -2))
+    images = build("transpose", images, axes=(0, 1, 3, 4, 2))
+    rows = build("contrib_reverse_reshape", images, newshape=(-1, 0))
+    batch = layouts.extents(site.type.shape, out_layout, "N")[0]
+    image = sampling_rules.spread(sampling_rules.counted(moves, 0, batch), 0, 4)
+    part = sampling_rules.spread(build("repeat", arange(0, parts), repeats=elements, axis=0), 1, 4)
+    sizes = sampling_rules.sizes(site, known.data_layout, "HW")
+    read = sampling_rules.read(
+        rows,
+        image * const(parts, "int64") + part,
+        sizes,
+        [
+            sampling_rules.linear_taps_inside(place, size)
+            for place, size in zip(places, sizes, strict=True)
+        ],
+    )
+    for factors in share:
+        factor = relaid(factors, known.data_layout, "NCHW").astype(dtype)
+        read = read * build("expand_dims", factor, axis=-1)
+    read = build("reshape", read, newshape=(0, -4, parts, elements, -2))
+    read = build("transpose", read, axes=(0, 1, 5, 2, 3, 4))  # (n, part, channel, element, h, w)
+    read = build("reshape", read, newshape=(0, -3, -2))
+    read = build("reshape", read, newshape=(0, -4, groups, -1, -2))
+    factors = relaid(weight, known.kernel_layout, "OIHW").astype(dtype)
+    factors = build("reshape", factors, newshape=(groups, outputs // groups, -1, elements))
+    made = build("einsum", [read, factors], equation="ngceyx,goce->ngoyx")
+    made = build("reshape", made, newshape=(0, -3, -2))
+    return relaid(made.astype(site.type.dtype), "NCHW", out_layout)
+
+
 _ARGUMENTS = (
     ("data", "images"),
     ("offset", "the displacement of each element of each window"),
@@ -212,7 +268,7 @@ def _define(name: str, doc: str, arguments: int, *samples: Sample) -> OpDef:
         fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
         layout=LayoutAttributes(_LAYOUTS[:arguments], "out_layout"),
         precision=Precision.ALWAYS,
-        gradient=UNWRITTEN,
+        gradient=Composed(_contracted),
         samples=samples,
     )
 

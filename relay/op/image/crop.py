@@ -9,15 +9,16 @@ import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import Attrs, attrs
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
-from relay.op.building import layouts
+from relay.op.building import layouts, sampling_rules
 from relay.op.building.helper import REQUIRED, helper
 from relay.op.building.interpolation import Method, as_dtype, outside, read, region_places
 from relay.op.building.interpolation_compute import Grid, Places, Region, inside, real, resampled
 from relay.op.building.numerics import convert
 from relay.op.building.views import LayoutIndex, along, view
-from relay.op.gradient_rules import UNWRITTEN
+from relay.op.gradient_rules import Backward, Composed, arange, build, relaid
 from relay.op.image.resize import require_elements
 from relay.op.opdef import DType, FusionKind, Selection, Tensor, define, sample
 from relay.op.site import FLOATING, INTEGER, NUMERIC, Site
@@ -119,6 +120,50 @@ def _crop_and_resize_compute(
     return resampled(grid, out, images.layout, how, beyond)
 
 
+def _cropped(site: Backward) -> Expr:
+    """The same in arithmetic on positions."""
+    data, boxes, indices = site.args
+    known: CropAndResizeAttrs = site.attrs
+    number, real = sampling_rules.number, sampling_rules.REAL
+    counts = sampling_rules.sizes(site, known.layout, "HW")
+    edges = boxes.astype(real)
+    images = site.tensor_type(data).shape[layouts.read_layout(known.layout).places("N")[0]]
+    last = sampling_rules.size(relaid(data, known.layout, "NCHW"), 0, images) - const(1, "int64")
+    image = build("maximum", indices.astype("int64"), const(0, "int64"))
+    image = sampling_rules.spread(build("minimum", image, last), 0, 3)
+    taps: list[sampling_rules.Taps] = []
+    inside: list[Expr] = []
+    for axis, (count, new) in enumerate(zip(counts, known.crop_size, strict=True)):
+        end = count.astype(real) - number(1)
+        start, stop = (
+            sampling_rules.spread(build("take", edges, const(edge), axis=1), 0, 3) * end
+            for edge in (axis, 2 + axis)
+        )
+        if new == 1:
+            place = number(0.5) * (start + stop)
+        else:
+            steps = sampling_rules.spread(arange(0, new), 1 + axis, 3).astype(real)
+            place = start + steps * ((stop - start) / number(new - 1))
+        inside.append(
+            build(
+                "logical_and",
+                build("greater_equal", place, number(0)),
+                build("less_equal", place, end),
+            )
+        )
+        if known.method == "bilinear":
+            taps.append(sampling_rules.linear_taps(place, count))
+        else:
+            nearest = build("floor", place + number(0.5))
+            taps.append([(sampling_rules.clipped(nearest, count).astype("int64"), None)])
+    dtype = sampling_rules.wide(site.type)
+    rows = sampling_rules.rows(data, known.layout, "HW").astype(dtype)
+    made = sampling_rules.read(rows, image, counts, taps)
+    whole = build("expand_dims", build("logical_and", *inside), axis=-1)
+    made = build("where", whole, made, const(known.extrapolation_value, dtype))
+    return relaid(made.astype(site.type.dtype), "NHWC", known.layout)
+
+
 CROP_AND_RESIZE = define(
     "image.crop_and_resize",
     doc="Boxes of images, resized so that the corners of a box are the centers of the corner "
@@ -163,7 +208,7 @@ CROP_AND_RESIZE = define(
             high=200,
         ),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_cropped),
 )
 crop_and_resize = helper(
     CROP_AND_RESIZE, "Crop boxes of images and resize them.", extrapolation_value=0, layout=REQUIRED

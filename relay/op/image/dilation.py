@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from relay import dtypes, te
 from relay.ir.attrs import attrs
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building import layouts, window
 from relay.op.building.contraction import converted
 from relay.op.building.helper import helper
 from relay.op.building.numerics import computing_dtype, convert, limits
 from relay.op.building.scalars import wide
+from relay.op.building.separable_rules import fixed
 from relay.op.building.views import LayoutIndex, fill, view
-from relay.op.gradient_rules import UNWRITTEN
+from relay.op.gradient_rules import Backward, Composed, build, relaid
 from relay.op.opdef import DType, FusionKind, define, sample
 from relay.op.site import NUMERIC, Site, better_known
 
@@ -105,6 +108,35 @@ def _dilation2d_compute(
     return converted(highest, out.dtype)
 
 
+def _highest(site: Backward) -> Expr:
+    """The maximum over the elements of the window, each for all windows at once."""
+    data, weight = site.args
+    known: Dilation2DAttrs = site.attrs
+    dtype = site.type.dtype
+    counts = fixed(site, layouts.extents(site.type.shape, known.data_layout, "HW"))
+    sizes = fixed(site, layouts.extents(site.tensor_type(weight).shape, known.kernel_layout, "HW"))
+    images = relaid(data, known.data_layout, "NCHW").astype(dtype)
+    kernel = relaid(weight, known.kernel_layout, "IHW").astype(dtype)
+    pads = window.pad_pairs(known.padding, 2)
+    lowest = const(-np.inf, dtype)
+    images = build("nn.pad", images, lowest, pad_width=((0, 0), (0, 0), *pads))
+    heights = []
+    for place in product(*map(range, sizes)):
+        starts = [p * d for p, d in zip(place, known.dilations, strict=True)]
+        ends = [
+            start + (count - 1) * stride + 1
+            for start, count, stride in zip(starts, counts, known.strides, strict=True)
+        ]
+        read = build(
+            "strided_slice", images, begin=starts, end=ends, strides=known.strides, axes=(2, 3)
+        )
+        each = [p + 1 for p in place]
+        heights.append(read + build("strided_slice", kernel, begin=place, end=each, axes=(1, 2)))
+    made = build("max", build("stack", heights), axis=[0])
+    made = build("maximum", made, const(limits(dtypes.to_numpy(dtype))[0], dtype))
+    return relaid(made, "NCHW", known.data_layout)
+
+
 DILATION2D = define(
     "image.dilation2d",
     doc="The maximum of each window plus the weight; integers wrap. Padding does not count; a "
@@ -130,7 +162,7 @@ DILATION2D = define(
         sample((1, 1, 4, 4), (1, 2, 2), low=-128, high=127, dtype="int8", out_dtype="int32"),
         sample((1, 1, 3, 3), (1, 2, 2), padding=2, low=-9, high=-5, dtype="float64"),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_highest),
 )
 dilation2d = helper(
     DILATION2D, "The maximum of each window plus the weight.", padding=(0, 0), out_dtype=""

@@ -12,17 +12,17 @@ import numpy as np
 
 from relay import te
 from relay.ir.attrs import Attrs, attrs
-from relay.ir.expr import const
+from relay.ir.expr import Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
-from relay.op.building import layouts
+from relay.op.building import layouts, sampling_rules
 from relay.op.building.interpolation import cubic_weights, in_floats
 from relay.op.building.interpolation_compute import Taps, real
 from relay.op.building.interpolation_compute import cubic_weights as cubic_weights_compute
 from relay.op.building.numerics import rounded_once
 from relay.op.building.scalars import wide
 from relay.op.building.views import LayoutIndex, fill, view
-from relay.op.gradient_rules import UNWRITTEN, ArgumentGradient, Backward, build
+from relay.op.gradient_rules import ArgumentGradient, Backward, Composed, build, relaid
 from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import FLOATING, Site
@@ -279,6 +279,62 @@ def _grid_sample_compute(
     return fill(out.shape, images.layout, element, "sampled")
 
 
+def _sampled(site: Backward) -> Expr:
+    """The same in arithmetic on positions."""
+    data, grid = site.args
+    known: GridSampleAttrs = site.attrs
+    spatial = layouts.spatial_axes(known.layout)
+    places = grid.astype(sampling_rules.REAL)
+    counts = sampling_rules.sizes(site, known.layout, spatial)
+    taps = [
+        _axis_taps_in_arithmetic(
+            build("take", places, const(len(spatial) - 1 - axis), axis=1), count, known
+        )
+        for axis, count in enumerate(counts)
+    ]
+    batch = site.tensor_type(grid).shape[0]
+    image = sampling_rules.counted(grid, 0, batch)
+    image = sampling_rules.spread(image, 0, len(spatial) + 1)
+    dtype = sampling_rules.wide(site.type)
+    rows = sampling_rules.rows(data, known.layout, spatial).astype(dtype)
+    made = sampling_rules.read(rows, image, counts, taps)
+    return relaid(made.astype(site.type.dtype), f"N{spatial}C", known.layout)
+
+
+def _axis_taps_in_arithmetic(
+    place: Expr, count: Expr, known: GridSampleAttrs
+) -> sampling_rules.Taps:
+    number = sampling_rules.number
+    extent = count.astype(sampling_rules.REAL)
+    last = extent - number(1)
+    if known.align_corners:
+        place = (place + number(1)) * last / number(2)
+    else:
+        place = ((place + number(1)) * extent - number(1)) / number(2)
+
+    def brought_in(where: Expr) -> Expr:
+        if known.padding_mode == "zeros":
+            return where
+        if known.padding_mode == "reflection":
+            start, length = (number(0), last) if known.align_corners else (number(-0.5), extent)
+            # an axis of one element is there only
+            some = build("maximum", length, number(1e-30))
+            turned = build("floor_mod", build("abs", where - start), some + some)
+            where = length - build("abs", turned - length) + start
+        return sampling_rules.clipped(where, count)
+
+    if known.method == "nearest":
+        return [sampling_rules.existing(build("round", brought_in(place)), None, count)]
+    if known.method == "bilinear":
+        return sampling_rules.linear_taps_inside(brought_in(place), count)
+    low = build("floor", place)
+    weights = sampling_rules.cubic_weights(place - low, -0.75)
+    return [
+        sampling_rules.existing(brought_in(low + number(step)), weight, count)
+        for step, weight in zip((-1, 0, 1, 2), weights, strict=True)
+    ]
+
+
 grid_sample = define(
     "image.grid_sample",
     doc="data sampled at positions x and y, or x, y and z, each from -1 to 1 within data.",
@@ -320,5 +376,5 @@ grid_sample = define(
         sample((1, 3, 4, 2, 2), Tensor((1, 3, 2, 1, 3)), layout="NDHWC", align_corners=False),
         sample((1, 2, 1, 1), Tensor((1, 2, 2, 2)), padding_mode="reflection"),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_sampled),
 )

@@ -17,7 +17,7 @@ from relay.ir.expr import Call, Expr, TupleWrapper, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building.numerics import sliding_windows
-from relay.op.gradient_rules import UNWRITTEN, ArgumentGradient, Backward, build
+from relay.op.gradient_rules import ArgumentGradient, Backward, Composed, build
 from relay.op.loop_nest import lines, spread
 from relay.op.opdef import define, sample
 from relay.op.signal.fourier_loops import Complex, prepare, prepare_real
@@ -335,6 +335,26 @@ def stft(
     )
 
 
+def _transforms(site: Backward) -> Expr:
+    """The transforms of all pieces of the signal."""
+    data, window = site.args
+    known: StftAttrs = site.attrs
+    hop, length = _lengths(known.n_fft, known.hop_length, known.win_length)
+    before = (known.n_fft - length) // 2
+    widths = ((before, known.n_fft - length - before),)
+    weights = build("nn.pad", window, const(0, site.type.dtype), pad_width=widths)
+    pieces = build("sliding_window", data, axis=-1, window_shape=(known.n_fft,), strides=(hop,))
+    pieces = pieces * weights
+    if known.onesided:
+        found = build("rfft", pieces)
+    else:
+        found = build("dft", pieces, build("zeros_like", pieces))
+    parts = build("stack", [found[0], found[1]], axis=-1)
+    batch = range(len(site.type.shape) - 3)
+    made = build("transpose", parts, axes=(*batch, *(len(batch) + a for a in (1, 0, 2))))
+    return made * site.number(1 / math.sqrt(known.n_fft)) if known.normalized else made
+
+
 STFT = define(
     "stft",
     doc="The short-time Fourier transform of a signal. The last axis holds real and imaginary "
@@ -354,5 +374,5 @@ STFT = define(
         sample((2, 9), (5,), n_fft=5, hop_length=3, onesided=False, dtype="float64"),
         sample((1, 8), (2,), n_fft=8, win_length=2, dtype="float16"),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_transforms),
 )

@@ -18,10 +18,12 @@ from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building.numerics import convert
 from relay.op.gradient_rules import (
     NO_FLOATS,
-    UNWRITTEN,
+    ArgumentGradient,
     Backward,
     Composed,
+    added_at,
     build,
+    numbered,
 )
 from relay.op.known import is_known
 from relay.op.loop_nest import spread
@@ -324,6 +326,28 @@ def sparse_fill_empty_rows(
     return TupleWrapper(call, 3)
 
 
+def _filled_rows_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """Gradients go back to where the values came from; the default is behind the values."""
+    indices, values, shape, default = site.args
+    gradient = site.gradients[1]
+    if gradient is None:
+        return []
+    row = build("reshape", default, newshape=(-1,))
+    known = {row: TensorType((1,), site.tensor_type(default).dtype)}
+    known[values] = site.tensor_type(values)
+    places, last = numbered([values, row], known.__getitem__)
+    last = build("reshape_like", last, default)
+    moved = build("sparse_fill_empty_rows", indices, places, shape, last)
+    total = build("zeros_like", build("concatenate", [values, row]))
+    added = added_at(total, moved[1], gradient)
+    return [
+        None,
+        build("take", added, places, axis=0),
+        None,
+        build("take", added, last, axis=0),
+    ]
+
+
 SPARSE_FILL_EMPTY_ROWS = define(
     "sparse_fill_empty_rows",
     doc="The coordinates and values of a sparse tensor sorted by row, with a value at the "
@@ -356,7 +380,7 @@ SPARSE_FILL_EMPTY_ROWS = define(
         sample(np.zeros((0, 2), "int64"), (0,), np.array([3, 2], "int64"), (), dtype="float16"),
         sample(np.zeros((0, 1), "int64"), (0,), np.array([0], "int64"), (), dtype="int8"),
     ],
-    gradient=UNWRITTEN,
+    gradient=_filled_rows_gradient,
 )
 
 # --- another shape -----------------------------------------------------------------------------

@@ -11,19 +11,22 @@ import numpy as np
 from relay import te
 from relay.ir import dims
 from relay.ir.attrs import attrs
+from relay.ir.expr import Expr
 from relay.ir.types import TensorType, Type
 from relay.op.building import elements, scalars
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked_shape
 from relay.op.building.numerics import rounded_once
+from relay.op.building.separable_rules import fixed
 from relay.op.building.window import WindowAttrs, require_sizes
 from relay.op.conv.conv import Conv2DAttrs, convolve
-from relay.op.gradient_rules import UNWRITTEN
+from relay.op.gradient_rules import Backward, Composed, build
 from relay.op.loop_nest import nest, spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import Site
 from relay.op.sparse.sparse_matrix import (
     PARTS,
     block_shape,
+    dense_matrix,
     require_columns,
     stored_at,
     stored_in_row,
@@ -153,6 +156,24 @@ def _sparse_conv2d_loops(
     return te.procedure(inputs, [(out.shape, out.dtype)], write, "sparse_conv2d")[0]
 
 
+def _dense_conv2d(site: Backward) -> Expr:
+    """The convolution with the dense weight."""
+    known: SparseConv2DAttrs = site.attrs
+    shape = site.tensor_type(site.args[0]).shape
+    (channels,) = fixed(site, shape[known.layout.index("C") : known.layout.index("C") + 1])
+    extents = dict(zip("CHW", (channels, *known.kernel_size), strict=True))
+    order = [letter for letter in known.layout if letter != "N"]
+    weight = dense_matrix(site, 1, prod(extents.values()))
+    return build(
+        "nn.conv2d",
+        site.args[0],
+        build("reshape", weight, newshape=(-1, *(extents[letter] for letter in order))),
+        padding=tuple(size // 2 for size in known.kernel_size),
+        data_layout=known.layout,
+        kernel_layout="O" + "".join(order).replace("C", "I"),
+    )
+
+
 sparse_conv2d = define(
     "nn.sparse_conv2d",
     doc="`nn.conv2d` with a sparse weight and 'same' padding. Its matrix has a row per output "
@@ -184,5 +205,5 @@ sparse_conv2d = define(
         ),
         sample((2, 2, 2, 3), (2, 2), np.array([1, 2]), np.array([0, 2]), dtype="float16"),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_dense_conv2d),
 )

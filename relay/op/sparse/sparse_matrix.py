@@ -10,7 +10,7 @@ operand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,11 +21,20 @@ from relay.errors import EvaluationError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr, TupleWrapper, as_expr, const
+from relay.ir.expr import Call, Expr, TupleGetItem, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import scalars
 from relay.op.building.numerics import rounded_once
-from relay.op.gradient_rules import LOWERED, UNWRITTEN
+from relay.op.building.separable_rules import fixed
+from relay.op.gradient_rules import (
+    LOWERED,
+    ArgumentGradient,
+    Backward,
+    Composed,
+    added_at,
+    build,
+    numbered,
+)
 from relay.op.loop_nest import spread
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import INTEGER, NUMERIC, Site
@@ -161,6 +170,48 @@ PARTS = [
 _CSR = (np.array([3, 0, 4, 1, 1], "int32"), np.array([0, 2, 2, 3, 5], "int32"))
 _BSR = (np.array([1, 0, 1], "int32"), np.array([0, 1, 3], "int32"))
 
+# --- gradients ----------------------------------------------------------------------------------
+
+
+def dense_matrix(site: Backward, first: int, columns: Dim) -> Expr:
+    """The matrix in the three arguments from `first` as a dense one, of other operators."""
+    data, indices, indptr = site.args[first : first + 3]
+    ty = site.tensor_type(data)
+    block = (*ty.shape[1:], *(1,) * (3 - len(ty.shape)))
+    rows = dims.subtract(site.tensor_type(indptr).shape[0], 1)
+    known = fixed(site, (rows, columns, *block))
+    shape = (known[0], known[1] // known[2 + 1], *known[2:])
+    numbers = numbered([indices], site.tensor_type)[0]
+    row = build("searchsorted", indptr.astype("int64"), numbers, right=True, dtype="int64")
+    places = build("stack", [row - const(1, "int64"), indices.astype("int64")])
+    blocks = build("reshape", data, newshape=(-1, *shape[2:]))
+    zeros = build("zeros", shape=shape, dtype=ty.dtype)
+    whole = build("scatter_nd", zeros, places, blocks, mode="add")
+    return build("reshape", build("transpose", whole, axes=(0, 2, 1, 3)), newshape=(-3, -3))
+
+
+def _dense_product(site: Backward) -> Expr:
+    dense = site.args[0]
+    whole = dense_matrix(site, 1, site.tensor_type(dense).shape[1])
+    return build("nn.dense", *((whole, dense) if site.attrs.sparse_lhs else (dense, whole)))
+
+
+def _dense_sum(site: Backward) -> Expr:
+    dense = site.args[0]
+    return dense + dense_matrix(site, 1, site.tensor_type(dense).shape[1])
+
+
+def _transpose_gradient(site: Backward) -> Sequence[ArgumentGradient]:
+    """Gradients go back to where the elements came from."""
+    data, *rest = site.args
+    gradient = site.gradients[0]
+    if gradient is None:
+        return []
+    (numbers,) = numbered([data], site.tensor_type)
+    moved = TupleGetItem(build("nn.sparse_transpose", numbers, *rest), 0)
+    return [added_at(build("zeros_like", data), moved, gradient)]
+
+
 # --- products ----------------------------------------------------------------------------------
 
 
@@ -247,7 +298,7 @@ SPARSE_DENSE = define(
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
     helper=sparse_dense,
     samples=_PRODUCT_SAMPLES,
-    gradient=UNWRITTEN,
+    gradient=Composed(_dense_product),
 )
 
 sparse_dense_padded = define(
@@ -327,7 +378,7 @@ SPARSE_ADD = define(
         sample((4, 6), (3, 2, 3), *_BSR, dtype="bfloat16"),
         sample((4, 5), (5,), *_CSR, dtype="int8", low=-128, high=128),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(_dense_sum),
 )
 
 
@@ -401,5 +452,5 @@ SPARSE_TRANSPOSE = define(
         ),
         sample((0,), np.zeros(0, "int32"), np.array([0, 0], "int32")),
     ],
-    gradient=UNWRITTEN,
+    gradient=_transpose_gradient,
 )

@@ -14,11 +14,12 @@ from relay.op.building import layouts
 from relay.op.building.interpolation import Taps, linear_taps, resampled
 from relay.op.building.layout_rules import WHOLE_IMAGE
 from relay.op.building.numerics import widened
-from relay.op.gradient_rules import UNWRITTEN
+from relay.op.gradient_rules import Composed
 from relay.op.image.resize import require_elements
 from relay.op.opdef import FusionKind, define, sample
 from relay.op.site import FLOATING, Site
 from relay.op.vision import roi_loops
+from relay.op.vision.roi_rules import MOST_PLACES, aligned_samples, largest_elements
 
 
 @attrs
@@ -74,10 +75,6 @@ def _roi_type(site: Site) -> Type | None:
     require_elements(site, (extents[0], *extents[2:]), "NHW", (regions,))
     shape = layouts.blocked_shape(site, (regions, extents[1], *known.pooled_size), "NCHW", layout)
     return TensorType(shape, data.dtype)
-
-
-# of samples in a cell along an axis
-MOST_PLACES = 1024
 
 
 def _roi_align_type(site: Site) -> Type | None:
@@ -210,7 +207,7 @@ roi_align = define(
             mode="max_term",
         ),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(aligned_samples),
 )
 
 # --- roi_pool ----------------------------------------------------------------------------------
@@ -277,5 +274,5 @@ roi_pool = define(
         ),
         sample((1, 2, 5, 6), _REGIONS[2], pooled_size=(4, 3), spatial_scale=0.6, dtype="float16"),
     ],
-    gradient=UNWRITTEN,
+    gradient=Composed(largest_elements),
 )
