@@ -50,7 +50,7 @@ from relay.target.kernel import TensorSpec
 from relay.target.target import described
 
 FORMAT: Final = "relay executable"
-VERSION: Final = 4
+VERSION: Final = 5
 MANIFEST: Final = "manifest.json"
 PROGRAM: Final = "program.txt"
 NATIVE: Final = "code/program.o"

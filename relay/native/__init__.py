@@ -9,6 +9,7 @@ runtime.py  both of them, loaded into this process
 layout.py   memory layout of objects, and of the context of a call
 heap.py     allocator
 objects.py  reference-counted objects
+device.py   tensors in memory of a device
 watch.py    signal handling while native code runs
 stack.py    the stack of programs, polling and interrupts
 exchange.py conversion of arguments and results; export.py that of results

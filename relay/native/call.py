@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from relay.immutable import frozen
-from relay.native import exchange, finalizer, heap, layout, objects, python_values, stack
+from relay.native import device, exchange, finalizer, heap, layout, objects, python_values, stack
 from relay.native.notation import system_functions
 from relay.native.runtime import portable, runtime, thread_count
 from relay.native.watch import Signals
@@ -45,8 +45,8 @@ _OPT: Final = 3  # with inlining
 
 def program_runtime_text(target: LLVMTarget) -> str:
     """The LLVM IR of the runtime."""
-    texts = heap.text(), objects.text(), stack.text(target), exchange.text(), python_values.text()
-    return "".join(texts)
+    parts = heap.text(), objects.text(), device.text(), stack.text(target)
+    return "".join([*parts, exchange.text(), python_values.text()])
 
 
 def program_runtime_imports(target: LLVMTarget) -> frozenset[str]:
@@ -160,11 +160,16 @@ def _view(address: int, size: int) -> np.ndarray:
 
 
 class ConstantObjects:
-    """Constants as tensor objects, which are valid as long as this."""
+    """Constants as tensor objects, which are valid as long as this. Their elements are at
+    `addresses`, by default those of the arrays."""
 
     __slots__ = ("_arrays", "_memory", "address")
 
-    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+    def __init__(
+        self, arrays: Sequence[np.ndarray], addresses: Sequence[int] | None = None
+    ) -> None:
+        if addresses is None:
+            addresses = [int(array.__array_interface__["data"][0]) for array in arrays]
         self._arrays = list(arrays)  # dense, row-major, and aligned as kernels expect
         sizes = [-(-(layout.TENSOR_DIMS + 8 * array.ndim) // 64) * 8 for array in arrays]
         head = -(-len(sizes) // 8) * 8
@@ -178,7 +183,7 @@ class ConstantObjects:
             fields = [
                 layout.IMMORTAL,
                 array.ndim << 32 | layout.TENSOR,
-                int(array.__array_interface__["data"][0]),
+                addresses[number],
                 layout.EXTERNAL,
                 array.nbytes,
                 *array.shape,
@@ -207,6 +212,7 @@ class ProgramContext:
         self._main = threading.main_thread().ident
         self._watches = False
         self._constants: ConstantObjects | None = None
+        self.device: object = None  # the record of a device (`use_device`)
         self._export_at = 8 * self._first + layout.EXPORTED
         self._exported_to = (0, 0, 0, 0)  # address and capacity of two buffers at the last export
         self._export_words = _view(0, 0).view(np.int64)
@@ -232,6 +238,12 @@ class ProgramContext:
         if constants is not self._constants:
             self._constants = constants  # kept alive by the context that reads them
             self[layout.CONSTANTS] = 0 if constants is None else constants.address
+
+    def use_device(self, record: object, address: int) -> None:
+        """Have tensors in memory of a device, whose record (`device.py`) is at an address; before
+        the first call."""
+        self.device = record  # kept alive by the context
+        self[layout.DEVICE] = address
 
     def perform(self, request: int) -> int:
         """Run the request at an address: 0, or a status. Signals are handled meanwhile."""

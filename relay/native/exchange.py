@@ -136,6 +136,7 @@ object:
 
 define i32 @relay_import(ptr %context, ptr %buffer, i64 %count, ptr %table) nounwind {
 entry:
+  %device = load ptr, ptr %context[$device]
   br ne i64 %count, 0, label %make, label %done
 
 ; first allocate all objects, with unresolved words
@@ -152,13 +153,26 @@ others:
   br eq i64 %kind, $reference, label %a.cell, label %data
 
 a.tensor:
-  %header = call ptr @relay_new_header(ptr %context, i64 %first)
-  br eq ptr %header, null, label %fail, label %fill.tensor
-fill.tensor:
-  store i64 %second, ptr %header[$tensor_data]
-  store i64 $external, ptr %header[$tensor_owner]
   %bytes = load i64, ptr %third.at
-  store i64 %bytes, ptr %header[$tensor_bytes]
+  br eq ptr %device, null, label %here, label %there
+here:
+  %header.here = call ptr @relay_new_header(ptr %context, i64 %first)
+  br eq ptr %header.here, null, label %fail, label %fill.here
+fill.here:
+  store i64 %second, ptr %header.here[$tensor_data]
+  store i64 $external, ptr %header.here[$tensor_owner]
+  store i64 %bytes, ptr %header.here[$tensor_bytes]
+  br label %fill.tensor
+there:
+  %header.there = call ptr @relay_new_device_tensor(ptr %context, i64 %first, i64 %bytes)
+  br eq ptr %header.there, null, label %fail, label %write
+write:
+  %elements = inttoptr i64 %second to ptr
+  %there.data = load ptr, ptr %header.there[$tensor_data]
+  %written = call i32 @relay_write_device(ptr %context, ptr %there.data, ptr %elements, i64 %bytes)
+  br eq i32 %written, 0, label %fill.tensor, label %fail
+fill.tensor:
+  %header = phi ptr [ %header.here, %fill.here ], [ %header.there, %write ]
   %dims.from = getelementptr i64, ptr %at, i64 4
   %dims.to = getelementptr i8, ptr %header, i64 $tensor_dims
   br label %copy
@@ -240,8 +254,10 @@ connected:
 done:
   ret i32 0
 fail:                                    ; the words of cells are not resolved yet
+  %status = phi i32 [ $out_of_memory, %here ], [ $out_of_memory, %there ], [ %written, %write ],
+                    [ $out_of_memory, %a.cell ], [ $out_of_memory, %data ]
   store ptr null, ptr %context[$references]
-  ret i32 $out_of_memory
+  ret i32 %status
 }
 """
 
@@ -285,10 +301,13 @@ run:
   %run.status = call i32 @relay_enter(ptr %context, ptr %function, ptr %args, ptr %words)
   br eq i32 %run.status, 0, label %export, label %failed
 export:
+  %wait.status = call i32 @relay_wait_for_device(ptr %context)
+  br eq i32 %wait.status, 0, label %write.out, label %failed
+write.out:
   %export.status = call i32 @relay_export(ptr %context, ptr %words, ptr %exported, i64 %exports)
   br eq i32 %export.status, 0, label %result, label %failed
 result:
-  %r = phi i64 [ 0, %export ], [ %r.next, %result.end ]
+  %r = phi i64 [ 0, %write.out ], [ %r.next, %result.end ]
   br ult i64 %r, %exports, label %result.release, label %end
 result.release:
   %result.position = load i32, ptr %exported[i32 %r]
@@ -304,7 +323,8 @@ end:
   ret i32 0
 failed:
   %status = phi i32 [ $out_of_memory, %entry ], [ %import.status, %import ],
-                    [ %run.status, %run ], [ %export.status, %export ]
+                    [ %run.status, %run ], [ %wait.status, %export ],
+                    [ %export.status, %write.out ]
   call void @relay_reset(ptr %context)
   call void @relay_shrink(ptr %context)
   ret i32 %status
@@ -330,6 +350,7 @@ done:
 ; Return all memory of a context to the system.
 define void @relay_close(ptr %context) nounwind {
   call void @relay_close_heap(ptr %context)
+  call void @relay_close_device(ptr %context)
   call void @relay_close_stack(ptr %context)
   call void @relay_drop_buffer(ptr %context[$exported])
   call void @relay_drop_buffer(ptr %context[$elements])

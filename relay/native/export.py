@@ -82,6 +82,38 @@ write:
                                    i1 false)
   %data = load ptr, ptr %tensor[$tensor_data]
   %owner = load i64, ptr %tensor[$tensor_owner]
+  %device = load ptr, ptr %context[$device]
+  br eq ptr %device, null, label %near, label %fetch
+
+fetch:                                   ; a copy of elements that the host cannot read
+  %fetch.small = icmp ule i64 %bytes, $small
+  br i1 %fetch.small, label %fetch.few, label %fetch.many
+fetch.few:
+  %fetch.beyond = add i64 %bytes, 63
+  %fetch.rounded = and i64 %fetch.beyond, -64
+  %fetch.elements = getelementptr i8, ptr %context, i64 $elements
+  %fetch.offset = load i64, ptr %fetch.elements[16]
+  %fetch.room = call ptr @relay_room(ptr %fetch.elements, i64 %fetch.rounded)
+  br eq ptr %fetch.room, null, label %fail, label %fetch.copy
+fetch.copy:
+  %fetch.status = call i32 @relay_read_device(ptr %context, ptr %fetch.room, ptr %data, i64 %bytes)
+  store i64 %fetch.offset, ptr %entry.at[i64 2]
+  store i64 $inline, ptr %entry.at[i64 4]
+  br eq i32 %fetch.status, 0, label %marked, label %fail
+fetch.many:
+  %fetch.block = call ptr @relay_new_block(ptr %context, i64 %bytes)
+  br eq ptr %fetch.block, null, label %fail, label %fetch.block.copy
+fetch.block.copy:
+  %fetch.block.status = call i32 @relay_read_device(ptr %context, ptr %fetch.block, ptr %data,
+                                                    i64 %bytes)
+  br eq i32 %fetch.block.status, 0, label %fetch.take, label %fail
+fetch.take:
+  store ptr %fetch.block, ptr %entry.at[i64 2]
+  %fetch.base = call ptr @relay_take_block(ptr %context, ptr %fetch.block)
+  store ptr %fetch.base, ptr %entry.at[i64 4]
+  br label %marked
+
+near:
   %few = icmp ule i64 %bytes, $small
   %apart = icmp ne i64 %owner, $block    ; the index below overwrites the address of a block
   %small = and i1 %few, %apart

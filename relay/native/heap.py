@@ -246,22 +246,41 @@ fail:
 
 ; --- blocks
 
+; The last quarter of a power of two that `bytes` need.
+define internal i64 @relay_block_shift(i64 %bytes) alwaysinline nounwind {
+  %last = sub i64 %bytes, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %last, i1 true)
+  %shift = sub i64 61, %zeros
+  ret i64 %shift
+}
+
+define internal i64 @relay_block_class(i64 %bytes) alwaysinline nounwind {
+  %last = sub i64 %bytes, 1
+  %shift = call i64 @relay_block_shift(i64 %bytes)
+  %quarter = lshr i64 %last, %shift
+  %row = sub i64 %shift, 10              ; rows of four, the first quarter of which is number 4
+  %row.first = shl i64 %row, 2
+  %class = add i64 %row.first, %quarter
+  ret i64 %class
+}
+
+define internal i64 @relay_block_size(i64 %bytes) alwaysinline nounwind {
+  %last = sub i64 %bytes, 1
+  %shift = call i64 @relay_block_shift(i64 %bytes)
+  %quarter = lshr i64 %last, %shift
+  %quarter.next = add i64 %quarter, 1
+  %size = shl i64 %quarter.next, %shift
+  ret i64 %size
+}
+
 ; Allocate a block of at least `bytes`, or null.
 define ptr @relay_new_block(ptr %context, i64 %bytes) noinline nounwind {
 entry:
   br ugt i64 %bytes, $largest, label %fail, label %find
 find:
   %wanted = call i64 @llvm.umax.i64(i64 %bytes, i64 $small)
-  %last = sub i64 %wanted, 1
-  %zeros = call i64 @llvm.ctlz.i64(i64 %last, i1 true)
-  %power = sub i64 63, %zeros
-  %shift = sub i64 %power, 2
-  %quarter = lshr i64 %last, %shift
-  %row = sub i64 %power, 12              ; rows of four, the first quarter of which is number 4
-  %row.first = shl i64 %row, 2
-  %class = add i64 %row.first, %quarter
-  %quarter.next = add i64 %quarter, 1
-  %size = shl i64 %quarter.next, %shift
+  %class = call i64 @relay_block_class(i64 %wanted)
+  %size = call i64 @relay_block_size(i64 %wanted)
   %lists = getelementptr i8, ptr %context, i64 $block_lists
   %list = getelementptr ptr, ptr %lists, i64 %class
   %first = load ptr, ptr %list
@@ -380,6 +399,7 @@ entry:
   store i64 0, ptr %context[$made]
   store i64 0, ptr %context[$freed]
   store ptr null, ptr %context[$references]
+  call void @relay_device_reset(ptr %context)
   %lists = getelementptr i8, ptr %context, i64 $small_lists
   call void @llvm.memset.p0.i64(ptr align 8 %lists, i8 0, i64 $lists_bytes, i1 false)
   %first = load ptr, ptr %context[$blocks]

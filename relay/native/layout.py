@@ -12,8 +12,9 @@ A tensor (address a multiple of 64) is dense and row-major; its element type is 
 
     16  ptr  data
     24  i64  owner      INLINE: the elements lie in the object; BLOCK: in a block of the heap;
-                        EXTERNAL: memory that outlives the call; otherwise the address of the
-                        object that owns the memory, to which this one has a reference
+                        DEVICE_BLOCK: in one of a device (`device.py`); EXTERNAL: memory that
+                        outlives the call; otherwise the address of the object that owns the
+                        memory, to which this one has a reference
     32  i64  bytes      of the elements
     40  i64  dims[rank]
         elements of an INLINE tensor begin at the next multiple of 64
@@ -54,7 +55,8 @@ TENSOR_ALIGNMENT: Final = 64
 
 INLINE: Final = 0
 BLOCK: Final = 1
-EXTERNAL: Final = 2
+DEVICE_BLOCK: Final = 2
+EXTERNAL: Final = 3  # the largest
 
 OBJECTS: Final = 16
 WORDS: Final = 20
@@ -108,6 +110,7 @@ CELLS: Final = WORK + 24
 REST: Final = CELLS + 24  # address of the arguments that are not in registers
 ASKED: Final = REST + 8  # the sizes of a tensor that would be too large
 MOST_ASKED: Final = 14
+DEVICE: Final = ASKED + 8 * MOST_ASKED  # whose memory tensors lie in (`device.py`), or null
 SMALL_LISTS: Final = 512  # free list of each small class
 SMALL_CLASSES: Final = 65  # class c has 64 * c bytes; class 0 is unused
 BLOCK_LISTS: Final = SMALL_LISTS + 8 * SMALL_CLASSES
@@ -131,6 +134,7 @@ STACK_OVERFLOW: Final = 16
 FAILED: Final = 17  # by the instruction at SITE
 UNEQUAL: Final = 18  # sizes differ; details: the two numbers
 TOO_LARGE: Final = 19  # a tensor, or a size; ASKED: the sizes
+DEVICE_FAILED: Final = 20  # the device reports an error
 
 
 def numbers(**more: object) -> dict[str, object]:

@@ -35,6 +35,8 @@ declare ptr @relay_new_large(ptr, i64) cold nounwind
 declare ptr @relay_new_large_tensor(ptr, i64, i64) nounwind
 declare ptr @relay_new_view(ptr, ptr, i64) nounwind
 declare void @relay_free(ptr, ptr) nounwind
+declare ptr @relay_new_device_tensor(ptr, i64, i64) nounwind
+declare i32 @relay_read_device(ptr, ptr, ptr, i64) nounwind
 declare i32 @relay_poll(ptr) cold nounwind
 declare ptr @relay_frame_more(ptr, i64) cold nounwind
 """
@@ -388,6 +390,7 @@ a.tensor:
   switch i64 %owner, label %a.view [
     i64 $inline, label %inside
     i64 $block, label %outside
+    i64 $device_block, label %far
     i64 $external, label %give.tensor
   ]
 inside:
@@ -400,15 +403,20 @@ outside:
   %data = load ptr, ptr %current[$tensor_data]
   call preserve_mostcc void @relay_drop_block(ptr %context, ptr %data)
   br label %give.tensor
+far:
+  %far.class = call i64 @relay_free_device_tensor(ptr %context, ptr %current, i64 %rank)
+  br label %give.tensor
 a.view:
   %root = inttoptr i64 %owner to ptr
   %pending.view = call ptr @relay_let_go(ptr %root, ptr %waiting)
   br label %give.tensor
 give.tensor:
   %pending.tensor = phi ptr [ %waiting, %a.tensor ], [ %waiting, %inside ],
-                            [ %waiting, %outside ], [ %pending.view, %a.view ]
+                            [ %waiting, %outside ], [ %waiting, %far ],
+                            [ %pending.view, %a.view ]
   %tensor.class = phi i64 [ %header.class, %a.tensor ], [ %whole.class, %inside ],
-                          [ %header.class, %outside ], [ %header.class, %a.view ]
+                          [ %header.class, %outside ], [ %far.class, %far ],
+                          [ %header.class, %a.view ]
   call void @relay_give(ptr %context, ptr %current, i64 %tensor.class)
   br eq ptr %pending.tensor, null, label %done, label %next
 done:

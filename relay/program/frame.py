@@ -28,9 +28,10 @@ class FrameLayout:
     size: int
 
 
-def plan_frame(function: Function) -> FrameLayout:
+def plan_frame(function: Function, local: Mapping[Register, Register] | None = None) -> FrameLayout:
     """Assign offsets to the tensors that do not escape the function."""
-    local = local_tensors(function)
+    if local is None:
+        local = local_tensors(function)
     mine = {register for register, owner in local.items() if register == owner}
     if not mine:
         return FrameLayout({}, 0)

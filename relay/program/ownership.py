@@ -36,18 +36,20 @@ from relay.program.uses import local_tensors, predecessors, successors, uses
 Types = Mapping[str, isa.DataType]
 
 
-def own(program: isa.Program) -> isa.Program:
-    """The program with `retain` and `release`, except in `prepare`, which is straight-line."""
+def own(program: isa.Program, *, frames: bool = True) -> isa.Program:
+    """The program with `retain` and `release`, except in `prepare`, which is straight-line. Without
+    `frames`, no tensor is local."""
+    table = program.type_table
     functions = tuple(
-        function if function.name == isa.PREPARE else own_function(function, program.type_table)
+        function if function.name == isa.PREPARE else own_function(function, table, frames=frames)
         for function in program.functions
     )
     return replace(program, functions=functions)
 
 
-def own_function(function: isa.Function, types: Types) -> isa.Function:
+def own_function(function: isa.Function, types: Types, *, frames: bool = True) -> isa.Function:
     """The function with `retain` and `release`, and local tensors marked."""
-    return _Owner(function, types).function()
+    return _Owner(function, types, local_tensors(function) if frames else {}).function()
 
 
 def is_counted(spec: isa.Spec, types: Types) -> bool:
@@ -57,9 +59,10 @@ def is_counted(spec: isa.Spec, types: Types) -> bool:
     return not isinstance(spec, isa.ScalarSpec)
 
 
-def counted_registers(function: isa.Function, types: Types) -> set[isa.Register]:
-    """The registers that are reference counted."""
-    local = local_tensors(function)
+def counted_registers(
+    function: isa.Function, types: Types, local: Mapping[isa.Register, isa.Register]
+) -> set[isa.Register]:
+    """The registers that are reference counted; `local` are tensors that are not."""
     constant = {one.output for one in function.instructions if isinstance(one, isa.LoadConstant)}
     return {
         register
@@ -69,10 +72,12 @@ def counted_registers(function: isa.Function, types: Types) -> set[isa.Register]
 
 
 class _Owner:
-    def __init__(self, function: isa.Function, types: Types) -> None:
+    def __init__(
+        self, function: isa.Function, types: Types, local: Mapping[isa.Register, isa.Register]
+    ) -> None:
         self.before = function
-        self.local = local_tensors(function)
-        self.counted = counted_registers(function, types)
+        self.local = local
+        self.counted = counted_registers(function, types, local)
         self.live = live_at_start(function, self.counted, self.local)
         self.predecessors = predecessors(function)
         self.first: dict[int, list[isa.Register]] = {}  # block -> what to release at its start

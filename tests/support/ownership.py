@@ -34,8 +34,8 @@ def verify(program: Program) -> list[Leak]:
 
 
 def _verify(function: Function, types: Types) -> list[Leak]:
-    counted = counted_registers(function, types)
     local = local_tensors(function)
+    counted = counted_registers(function, types, local)
     leaks: list[Leak] = []
     start = Counter(r for r in function.inputs if r in counted)
     states: dict[int, Counter[Register]] = {0: start}

@@ -22,13 +22,33 @@ Handle = Any
 
 _STATIC_SHARED: Final = 48 << 10  # bytes that need no permission
 _POINTER: Final = ctypes.c_void_p
+_INTERFACE: Final = 12000  # the version of CUDA whose functions native code calls
 _NAMED: Final = "name the architecture: target='cuda -arch=sm_90'"
 # What a driver's error means for the user, by its name.
 _ADVICE: Final = {
     "CUDA_ERROR_OUT_OF_MEMORY": "use a smaller batch, or free memory of other programs",
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "compile for the architecture of this GPU",
     "CUDA_ERROR_INVALID_SOURCE": "compile for the architecture of this GPU",
+    "CUDA_ERROR_INVALID_IMAGE": "compile for the architecture of this GPU",
+    "CUDA_ERROR_NOT_INITIALIZED": "the process was forked after its first use of the GPU: start it "
+    "with multiprocessing's `spawn`",
 }
+_LOST: Final = (  # after these, nothing on the device works any more
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "CUDA_ERROR_LAUNCH_TIMEOUT",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+    "CUDA_ERROR_ECC_UNCORRECTABLE",
+    "CUDA_ERROR_DEVICE_UNAVAILABLE",
+    "CUDA_ERROR_CONTEXT_IS_DESTROYED",
+)
+
+
+def _advice(name: str) -> str | None:
+    """What to do about a driver's error."""
+    if name in _LOST:
+        return "the GPU is lost for this process: start it again; `nvidia-smi` shows its state"
+    return _ADVICE.get(name)
 
 
 class Driver(ABC):
@@ -39,6 +59,22 @@ class Driver(ABC):
     @abstractmethod
     def enter(self) -> None:
         """Make the GPU current for the calling thread."""
+
+    # --- for native code
+
+    context: int  # what `cuCtxSetCurrent` takes
+
+    @abstractmethod
+    def entry(self, name: str) -> int:
+        """The address of a function of the driver, by its name."""
+
+    @abstractmethod
+    def failure(self, status: int, where: str = "") -> EvaluationError:
+        """The error for a status of the driver that is not 0."""
+
+    @abstractmethod
+    def word(self, handle: Handle) -> int:
+        """A stream or a function as functions of the driver take it."""
 
     # --- memory
 
@@ -159,6 +195,7 @@ class SystemDriver(Driver):
         self.architecture = found
         self.capability = 10 * major + minor
         self._context = self._call(driver.cuDevicePrimaryCtxRetain, device)
+        self.context = int(self._context)
         self.enter()
         self._dependent = self._launch_attribute()
 
@@ -166,14 +203,32 @@ class SystemDriver(Driver):
         """A call's result, or the error of its status."""
         status, *result = function(*args)
         if int(status) != 0:
-            name = getattr(status, "name", str(status))
-            raise EvaluationError.of(
-                f"the GPU driver reports {name} in {function.__name__}", hint=_ADVICE.get(name)
-            )
+            raise self.failure(int(status), f" in {function.__name__}")
         return result[0] if len(result) == 1 else tuple(result)
 
     def enter(self) -> None:
         self._call(self._cuda.cuCtxSetCurrent, self._context)
+
+    # --- for native code
+
+    def entry(self, name: str) -> int:
+        found = self._call(self._cuda.cuGetProcAddress, name.encode(), _INTERFACE, 0)[0]
+        if not int(found):
+            raise TargetError.of(
+                f"the NVIDIA driver of this machine has no function `{name}`",
+                hint="install a newer driver: CUDA 12 or later",
+            )
+        return int(found)
+
+    def failure(self, status: int, where: str = "") -> EvaluationError:
+        try:
+            name = self._cuda.CUresult(status).name
+        except ValueError:  # of a driver that is newer than its bindings
+            name = f"status {status}"
+        return EvaluationError.of(f"the GPU driver reports {name}{where}", hint=_advice(name))
+
+    def word(self, handle: Handle) -> int:
+        return int(handle[0] if isinstance(handle, tuple) else handle)
 
     # --- memory
 

@@ -60,10 +60,10 @@ class DeviceKernels(Loaded):
                 rest.append((kernel, data))
         self._host = _host_kernels(rest, threads) if rest else None
         self._free: list[SingleCall] = []
-        self._stream = _stream(self, driver)
+        self._stream = new_stream(self, driver)
         for launches in self.launches.values():
             for launch in launches:
-                _finally(self, driver.unload, launch.function)
+                finally_(self, driver.unload, launch.function)
 
     @property
     def on_host(self) -> Loaded:
@@ -100,14 +100,14 @@ class DeviceKernels(Loaded):
         address = driver.allocate_host(size)
         memory = (ctypes.c_uint8 * max(1, size)).from_address(address)
         block = np.frombuffer(memoryview(memory), np.uint8)
-        _finally(memory, driver.free_host, address)
+        finally_(memory, driver.free_host, address)
         return block if size else block[:0]
 
     def reserve(self, size: int) -> Place:
         driver = self.driver
         driver.enter()
         memory = _DeviceMemory(driver.allocate(size))
-        _finally(memory, driver.free, memory.address)
+        finally_(memory, driver.free, memory.address)
         return Place(memory.address, memory)
 
     def place(self, array: np.ndarray) -> Place:
@@ -142,14 +142,14 @@ class DeviceKernels(Loaded):
             )
 
 
-def _finally(owner: object, release: Callable[[Any], None], what: Any) -> None:
+def finally_(owner: object, release: Callable[[Any], None], what: Any) -> None:
     """Release something of the driver when its owner is gone, or as the process ends, by itself."""
     weakref.finalize(owner, release, what).atexit = False
 
 
-def _stream(owner: object, driver: Driver) -> Handle:
+def new_stream(owner: object, driver: Driver) -> Handle:
     stream = driver.stream()
-    _finally(owner, driver.end_stream, stream)
+    finally_(owner, driver.end_stream, stream)
     return stream
 
 
@@ -187,7 +187,7 @@ class _Graph:
 
     def __init__(self, driver: Driver, graph: Handle, stream: Handle) -> None:
         self.driver, self.graph, self.stream = driver, graph, stream
-        _finally(self, driver.free_graph, graph)
+        finally_(self, driver.free_graph, graph)
 
     def __call__(self) -> None:
         self.driver.launch_graph(self.graph, self.stream)
@@ -198,7 +198,7 @@ class SingleCall:
 
     def __init__(self, kernels: DeviceKernels) -> None:
         self.kernels = kernels
-        self.stream = _stream(self, kernels.driver)
+        self.stream = new_stream(self, kernels.driver)
         self.places: dict[tuple[int, int], Place] = {}  # by number and size
 
     def run(self, kernel: Kernel, launches: Sequence[Launch], words: Sequence[int]) -> None:
@@ -267,7 +267,7 @@ class DeviceFrame(CallFrame):
         self.kernels = sequence.kernels
         self.driver = self.kernels.driver
         self.driver.enter()
-        self.stream = _stream(self, self.driver)
+        self.stream = new_stream(self, self.driver)
         self.inputs, self.outputs = sequence.inputs, sequence.outputs
         self.given = len(self.inputs) + len(self.outputs)
         self.places = [self.kernels.reserve(size) for size in (*self.inputs, *self.outputs)]

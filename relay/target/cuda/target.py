@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from relay.target.cuda.architecture import Architecture, architecture
-from relay.target.target import Target, TargetKind, mistake
+from relay.target.target import Store, Target, TargetKind, mistake
 
 if TYPE_CHECKING:
     from relay.ir.expr import Call
+    from relay.program.native import NativeProgram
+    from relay.program.program import Program
     from relay.target.kernel import Kernel, KernelCode, Scheduled
     from relay.target.loaded import Loaded
     from relay.te.compute import Tensor
@@ -121,7 +123,20 @@ class CUDATarget(Target):
             for text in texts
         ]
 
+    def compile_program(self, program: Program, store: Store) -> NativeProgram:
+        from relay.target.cuda.program.compile import compile_program
+
+        return compile_program(program, store)
+
     # --- running
+
+    def support(self, whole: bool, store: Store | None = None) -> dict[str, bytes]:
+        if not whole:
+            return {}
+        from relay.target.cuda import host
+        from relay.target.cuda.program.compile import RUNTIME, runtime_object
+
+        return {**host.target().support(True, store), RUNTIME: runtime_object(store)}
 
     def require_here(self, what: str) -> None:
         from relay.target.cuda.driver import require
@@ -140,3 +155,10 @@ class CUDATarget(Target):
         from relay.target.cuda.loaded import DeviceKernels
 
         return DeviceKernels(open_driver(), kernels, code, threads)
+
+    def executable(self, program: Any, code: Any, *parts: Any, **limits: Any) -> Any:
+        if code.program is None:
+            return None
+        from relay.target.cuda.program.executable import DeviceProgramExecutable
+
+        return DeviceProgramExecutable(program, code, *parts, **limits)

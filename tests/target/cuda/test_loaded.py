@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import json
 
 import numpy as np
 import pytest
@@ -10,56 +9,8 @@ import pytest
 import relay
 from relay.cache import Cache
 from relay.executors.straight_line import StraightLineExecutable
-from relay.target.cuda import host
-from relay.target.cuda.loaded import DeviceKernels
-from relay.target.cuda.target import CUDATarget
+from tests.support.recorded_gpu import RecordedGPU
 from tests.support.recording_driver import RecordingDriver
-
-
-class RecordedGPU(CUDATarget):
-    """Kernels are not compiled; a driver that records runs what the test gives it."""
-
-    version = ""
-
-    def on(self, driver):
-        object.__setattr__(self, "driver", driver)
-        return self
-
-    @property
-    def is_named(self):
-        return False
-
-    def compile(self, texts):
-        return [
-            pretended(text) if host.is_device_text(text) else host.compile_text(text)
-            for text in texts
-        ]
-
-    def require_here(self, what):
-        pass
-
-    def load(self, kernels, code, *, threads, support):
-        return DeviceKernels(self.driver, kernels, code, threads)
-
-
-def pretended(text):
-    kernel = json.loads(text)
-    return json.dumps(
-        {
-            "arch": kernel["arch"],
-            "launches": [
-                {
-                    "function": one["function"],
-                    "grid": one["grid"],
-                    "threads": 32 * one["warps"],
-                    "shared": 0,
-                    "arguments": one["arguments"],
-                    "cubin": "",
-                }
-                for one in kernel["launches"]
-            ],
-        }
-    ).encode()
 
 
 def floats(address, count):

@@ -83,6 +83,8 @@ class _CallFrame:
         self.context = ProgramContext(
             function.threads, stack=function.stack, memory=function.memory
         )
+        if function.prepare is not None:
+            function.prepare(self.context)
         self.words = array(
             "q", bytes(8 * max(1, function.results_count + function.arguments_count))
         )
@@ -117,7 +119,8 @@ class _CallFrame:
 class ProgramFunction:
     """A function of a program, whose entry (`relay.target.llvm.program.translate`) is at `address`.
 
-    The code must stay loaded. `stack` and `memory` are limits in bytes, 0 for the defaults.
+    The code must stay loaded. `prepare` is called with each context before its first call. `stack`
+    and `memory` are limits in bytes, 0 for the defaults.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class ProgramFunction:
         address: int,
         failure: Failure = default_failure,
         *,
+        prepare: Callable[[ProgramContext], None] | None = None,
         threads: int | None = None,
         stack: int = 0,
         memory: int = 0,
@@ -134,6 +138,7 @@ class ProgramFunction:
         self.function = function
         self.address = address
         self.failure = failure
+        self.prepare = prepare
         self.threads = threads
         self.stack = stack
         self.memory = memory

@@ -1,6 +1,6 @@
 """Kernels with timers, which a program calls while it is profiled.
 
-    timed = TimedKernels(addresses)            kernels, by name
+    timed = TimedKernels(kernels, addresses)   these by name
     load(program, …, timed.imports)            code that calls them by these names
     …
     timed.counts[0], timed.seconds[0]          number of calls of the first one, and their time
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from relay.errors import RelayError
+from relay.target.kernel import Kernel
 from relay.target.llvm.compile import compile_module
 from relay.target.llvm.jit import load
 from relay.target.llvm.target import LLVMTarget
@@ -50,7 +51,8 @@ define i32 @relay_timed_{number}(ptr %context, ptr %args) {{
 class TimedKernels:
     """Timed wrappers of kernels, which must stay loaded."""
 
-    def __init__(self, kernels: Mapping[str, int]) -> None:
+    def __init__(self, kernels: Sequence[Kernel], addresses: Mapping[str, int]) -> None:
+        self.kernels = kernels
         clock = getattr(ctypes.CDLL(None), "clock_gettime", None)
         if clock is None or ctypes.sizeof(ctypes.c_long) != 8:
             raise RelayError("a whole program is profiled where C has a clock_gettime of 64 bits")
@@ -66,12 +68,13 @@ class TimedKernels:
                 count=first + 8 * number,
                 time=first + 8 * (self._noted.shape[1] + number),
             )
-            for number, address in enumerate(kernels.values())
+            for number, address in enumerate(addresses.values())
         ]
         names = [f"relay_timed_{number}" for number in range(len(kernels))]
         self._library = load(compile_module([now + "".join(timed)], LLVMTarget.here()), names)
         self.imports = {
-            kernel: self._library.address(name) for kernel, name in zip(kernels, names, strict=True)
+            kernel: self._library.address(name)
+            for kernel, name in zip(addresses, names, strict=True)
         }
 
     @property

@@ -11,8 +11,8 @@ constructor is data.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -32,15 +32,36 @@ from relay.native import layout
 from relay.native.call import ConstantObjects, ProgramContext, program_runtime
 from relay.program.native import workspace_name
 from relay.program.program import MAIN, Program, ScalarSpec, flatten, spec_text
-from relay.target.kernel import TensorSpec
+from relay.target.kernel import Kernel, TensorSpec
 from relay.target.llvm import abi
 from relay.target.llvm.executable.encode import leaves_of
 from relay.target.llvm.executable.program_function import ProgramFunction, typed
 from relay.target.llvm.executable.style import VALUES, Style, as_tensors, python_style
-from relay.target.llvm.jit import load
+from relay.target.llvm.jit import Library, load
 from relay.target.llvm.loaded import NativeKernels, kernel_failure
 from relay.target.llvm.objects import undefined_symbols
 from relay.target.llvm.support import externals, imports_of, start
+from relay.target.loaded import Loaded
+
+if TYPE_CHECKING:
+    from relay.external.functions import ExternalFunction
+    from relay.target.llvm.executable.timing import TimedKernels
+
+
+class Timer(Protocol):
+    """Counts the calls of kernels while a program is profiled, and adds up their times."""
+
+    @property
+    def kernels(self) -> Sequence[Kernel]: ...
+
+    @property
+    def counts(self) -> np.ndarray: ...
+
+    @property
+    def seconds(self) -> np.ndarray: ...
+
+    def reset(self) -> None:
+        """Set all counts and times to zero."""
 
 
 @frozen
@@ -83,14 +104,8 @@ class WholeProgramExecutable(Executable):
         self._classes = dict(classes or {})
         self._style = python_style(self._classes, plain, as_tensors(plain))  # of the last call
         start(code.support)
-        functions = self._externals = externals(program.kernels, code.support)
-        kernels = [kernel.name for kernel in program.kernels]
-        self._library = load(
-            [*code.objects, self._native.code],
-            [*kernels, self._native.entry],
-            {**program_runtime().symbols, **imports_of(functions)},
-        )
-        self._loaded = NativeKernels(program.kernels, self._library, self.threads, functions)
+        self._externals: dict[str, ExternalFunction] = {}
+        self._library, self._loaded = self._linked()
         main = program[MAIN]
         self._limits = {"stack": stack, "memory": memory}
         self._main = self._entered_at(self._library.address(self._native.entry))
@@ -116,13 +131,31 @@ class WholeProgramExecutable(Executable):
             isinstance(spec, TensorSpec | ScalarSpec) for spec in flatten(result)
         )
 
-    def _entered_at(self, address: int) -> ProgramFunction:
+    def _linked(self) -> tuple[Library, Loaded]:
+        """The code of functions and kernels, and the kernels alone."""
+        program, code = self.program, self.code
+        functions = self._externals = externals(program.kernels, code.support)
+        kernels = [kernel.name for kernel in program.kernels]
+        library = load(
+            [*code.objects, self._native.code],
+            [*kernels, self._native.entry],
+            {**program_runtime().symbols, **imports_of(functions)},
+        )
+        return library, NativeKernels(program.kernels, library, self.threads, functions)
+
+    def _prepared(self, context: ProgramContext) -> None:
+        """Called with each context before its first call."""
+
+    def _entered_at(
+        self, address: int, prepare: Callable[[ProgramContext], None] | None = None
+    ) -> ProgramFunction:
         """`main`, with its entry at an address."""
         return ProgramFunction(
             self.program,
             self.program[MAIN],
             address,
             self._failure,
+            prepare=prepare or self._prepared,
             threads=self.threads,
             **self._limits,
         )
@@ -181,8 +214,13 @@ class WholeProgramExecutable(Executable):
         """The weights as objects, updated when weights have changed."""
         current = self._weights.constants
         if self._objects is None or self._objects[0] is not current:
-            arrays = [current.arrays[name] for name in self._native.constants]
-            self._objects = (current, ConstantObjects(arrays))
+            arrays = {name: current.arrays[name] for name in self._native.constants}
+            # scalars are read by the host
+            places = [
+                current.addresses[name] if array.ndim else address(array)
+                for name, array in arrays.items()
+            ]
+            self._objects = (current, ConstantObjects([*arrays.values()], places))
         return self._objects[1]
 
     @property
@@ -235,43 +273,57 @@ class WholeProgramExecutable(Executable):
     def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
         """The total time of every kernel, and of the code between them: medians of `repeat` runs of
         the whole program in native code."""
-        from relay.target.llvm.executable.timing import TimedKernels  # needs the compiler
-
         expect_positive(repeat=repeat)
         if not args and not named:
             args, named = self.example_call()
         given = tuple(self.in_order(args, named))
         if self.threaded is not None:
             given += self.threaded.values.arrays
-        called = undefined_symbols(self._native.code)
-        kernels = [kernel for kernel in self.program.kernels if kernel.name in called]
-        names = [kernel.name for kernel in kernels]
-        timed = TimedKernels({name: self._library.address(name) for name in names})
-        imports = {**program_runtime().symbols, **timed.imports}
-        sizes = [size for name in names if (size := workspace_name(name)) in called]
-        imports |= {size: self._library.address(size) for size in sizes}
-        library = load(self._native.code, [self._native.entry], imports)
-        main = self._entered_at(library.address(self._native.entry))
+        main, timers = self._timers()
         counts: list[np.ndarray] = []
         seconds: list[np.ndarray] = []
         outside: list[float] = []
         for _ in range(repeat + 1):  # the first one warms up
-            timed.reset()
+            for timer in timers:
+                timer.reset()
             start = time.perf_counter()
             main(given, self._constants(), self._style)
             whole = time.perf_counter() - start
-            counts.append(timed.counts)
-            seconds.append(timed.seconds)
-            outside.append(max(0.0, whole - float(timed.seconds.sum())))
+            counts.append(np.concatenate([timer.counts for timer in timers]))
+            seconds.append(np.concatenate([timer.seconds for timer in timers]))
+            outside.append(max(0.0, whole - float(seconds[-1].sum())))
         steps = [
             StepTime(KernelInfo.of(kernel, int(count)), float(taken))
             for kernel, count, taken in zip(
-                kernels, counts[-1], np.median(seconds[1:], axis=0), strict=True
+                [kernel for timer in timers for kernel in timer.kernels],
+                counts[-1],
+                np.median(seconds[1:], axis=0),
+                strict=True,
             )
             if count
         ]
         steps.sort(key=lambda step: -step.seconds)
         return Profile.of(steps, float(np.median(outside[1:])))
+
+    def _timers(self) -> tuple[ProgramFunction, list[Timer]]:
+        """`main` with timers in it, and the timers."""
+        called = undefined_symbols(self._native.code)
+        timer = self._timer_of([k for k in self.program.kernels if k.name in called])
+        imports = {**program_runtime().symbols, **timer.imports}
+        names = [workspace_name(kernel.name) for kernel in timer.kernels]
+        imports |= {name: self._library.address(name) for name in names if name in called}
+        library = load(self._native.code, [self._native.entry], imports)
+
+        def prepare(context: ProgramContext, held: Library = library) -> None:
+            self._prepared(context)
+
+        return self._entered_at(library.address(self._native.entry), prepare), [timer]
+
+    def _timer_of(self, kernels: list[Kernel]) -> TimedKernels:
+        """A timer of kernels of the host."""
+        from relay.target.llvm.executable.timing import TimedKernels  # needs the compiler
+
+        return TimedKernels(kernels, {k.name: self._library.address(k.name) for k in kernels})
 
     @property
     def memory(self) -> Memory:

@@ -20,10 +20,15 @@ LONG_PROGRAM: Final = 300_000
 LONG_PROGRAM_LEVEL: Final[Level] = 2
 
 
+def level_of(text: str) -> Level:
+    """How much work the code of a program is worth."""
+    return PROGRAM_LEVEL if len(text) < LONG_PROGRAM else LONG_PROGRAM_LEVEL
+
+
 def compile_program(program: Program, target: LLVMTarget, store: Store) -> NativeProgram:
     """The object code of the functions of a program."""
     made = translate(own(program), target)
-    level = PROGRAM_LEVEL if len(made.ir) < LONG_PROGRAM else LONG_PROGRAM_LEVEL
+    level = level_of(made.ir)
     code = store.get_or_make(
         key_of([made.ir], target, level),
         lambda: compile_module([made.ir], target, opt=level, imports=made.imports),

@@ -10,7 +10,6 @@ from relay.native import layout
 from relay.program.native import Site
 from relay.program.ownership import is_counted
 from relay.program.program import DataSpec, Function, Register, Scalar, ScalarSpec, Spec
-from relay.program.uses import local_tensors
 from relay.target.llvm import abi
 from relay.target.llvm.expressions import Expressions
 from relay.target.llvm.program.scalars import expression, legal, literal_text, operand
@@ -40,7 +39,7 @@ class Emitter(Expressions):
         super().__init__(KernelContext(function.name, unit.target), function.name)
         self.unit = unit
         self.function = function
-        self.local = local_tensors(function)
+        self.local = unit.local(function)
         self.values: dict[Register, Value] = {}
         self.numbers: dict[Register, Expr] = {}  # registers with constant values
         self.loaded: dict[object, str] = {}  # fields of objects that this block has loaded

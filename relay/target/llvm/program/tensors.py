@@ -25,7 +25,7 @@ class Tensors(Emitter):
 
     def __init__(self, unit: Unit, function: isa.Function) -> None:
         super().__init__(unit, function)
-        self.frame: FrameLayout = plan_frame(function)
+        self.frame: FrameLayout = plan_frame(function, self.local)
         self.frame_begin = "null"  # there is no frame if all of its tensors are empty
         self.sizes: dict[isa.Register, tuple[str, ...]] = {}  # of tensors allocated here
 
@@ -53,8 +53,9 @@ class Tensors(Emitter):
             return
         spec = self.tensor(register)
         bytes = self._bytes(spec, self.sizes[register], instruction.where)
+        kind = "tensor" if self.unit.device is None else "device_tensor"
         made = self.make(
-            f"call ptr @relay_new_tensor(ptr %ctx, i64 {len(spec.shape)}, i64 {bytes})", "ptr"
+            f"call ptr @relay_new_{kind}(ptr %ctx, i64 {len(spec.shape)}, i64 {bytes})", "ptr"
         ).text
         self.check_memory(made, bytes)
         self._store_sizes(register, made)
@@ -152,8 +153,16 @@ class Tensors(Emitter):
     def read_element(self, instruction: isa.ReadElement) -> None:
         spec = self.spec(instruction.output)
         assert isinstance(spec, isa.ScalarSpec)
-        offset = instruction.index * item_bytes(spec.dtype)
-        self.set(instruction.output, self.load_word(spec, self.data(instruction.tensor), offset))
+        width = item_bytes(spec.dtype)
+        place, offset = self.data(instruction.tensor), instruction.index * width
+        if self.unit.device is not None:
+            copy = self.stack("element", 1)
+            given = f"ptr %ctx, ptr {copy}, ptr {self.at(place, offset)}, i64 {width}"
+            status = self.make(f"call i32 @relay_read_device({given})", "i32").text
+            failed = self.make(f"icmp ne i32 {status}, 0", "i1").text
+            self.fail_if(failed, status, self.site())
+            place, offset = copy, 0
+        self.set(instruction.output, self.load_word(spec, place, offset))
 
     def require_equal(self, instruction: isa.RequireEqual) -> None:
         left, right = self.text_of(instruction.left), self.text_of(instruction.right)
@@ -203,7 +212,8 @@ class Tensors(Emitter):
         workspace = self._workspace(kernel, args)
         if workspace is not None:
             self.store("ptr", workspace, args, 8 * len(addresses))
-        name = symbol(kernel.name)
+        device = self.unit.device
+        name = symbol(kernel.name if device is None else device.entry(kernel))
         status = self.make(f"call i32 {name}(ptr %ctx, ptr {args})", "i32").text
         if workspace is not None:
             self.store("ptr", workspace, "%ctx", layout.FRAME)
@@ -217,6 +227,8 @@ class Tensors(Emitter):
 
     def _workspace(self, kernel: Kernel, args: str) -> str | None:
         """The workspace for one call of a kernel, if it needs one."""
+        if self.unit.device is not None and not self.unit.device.needs_workspace(kernel):
+            return None
         if kernel.sized_workspace:
             name = self.unit.workspace_of(kernel.name)
             size = self.make(f"call i64 {symbol(name)}(ptr %ctx, ptr {args})", "i64").text

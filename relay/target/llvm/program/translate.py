@@ -29,6 +29,7 @@ from relay.target.llvm.program.function import ATTRIBUTES, FunctionText
 from relay.target.llvm.program.signature import Signature
 from relay.target.llvm.program.types import symbol
 from relay.target.llvm.program.unit import (
+    Device,
     Unit,
     closure_name,
     parameter_specs,
@@ -55,15 +56,23 @@ class Translated:
         return (*self.kernels, *objects.PROGRAM_IMPORTS)
 
 
-def translate(program: Program, target: LLVMTarget, exports: Sequence[str] = (MAIN,)) -> Translated:
-    """The LLVM IR of a program with reference counting (`relay.program.ownership`)."""
+def translate(
+    program: Program,
+    target: LLVMTarget,
+    exports: Sequence[str] = (MAIN,),
+    device: Device | None = None,
+) -> Translated:
+    """The LLVM IR of a program with reference counting (`relay.program.ownership`); of one whose
+    tensors lie in memory of a `device`, without frames."""
     functions = [function for function in program.functions if function.name != PREPARE]
     table = {function.name: function for function in functions}
-    unit = Unit(program, target, table, recursive_functions(functions))
+    unit = Unit(program, target, table, recursive_functions(functions), device)
     bodies = [FunctionText(unit, function).text_of_function() for function in functions]
     wrappers = [_closure(unit, name, captured) for name, captured in unit.closures]
     entries = [_entry(unit, program[name]) for name in exports]
     kernels = [f"declare i32 {symbol(name)}(ptr, ptr)" for name in unit.kernels]
+    if device is not None:
+        kernels = [device.text(tuple(unit.kernels))]
     kernels += [f"declare i64 {symbol(name)}(ptr, ptr)" for name in unit.workspaces]
     parts = [objects.inline_text(), *kernels, *bodies, *wrappers, *entries, _METADATA]
     return Translated(

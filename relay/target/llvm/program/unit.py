@@ -4,24 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from relay.check.components import strongly_connected
 from relay.program import program as isa
 from relay.program.native import Site, workspace_name
+from relay.program.uses import local_tensors
+from relay.target.kernel import Kernel
 from relay.target.llvm.program.building import building_calls
 from relay.target.llvm.program.signature import Signature
 from relay.target.llvm.target import LLVMTarget
 from relay.te.legalize import Facts
 
 
+class Device(Protocol):
+    """How programs whose tensors lie in memory of a device call kernels."""
+
+    def entry(self, kernel: Kernel) -> str:
+        """The function that is called in place of a kernel, with the same arguments."""
+
+    def needs_workspace(self, kernel: Kernel) -> bool:
+        """Whether that takes a workspace in memory of the host."""
+
+    def text(self, names: Sequence[str]) -> str:
+        """The code of these functions, for kernels by name."""
+
+
 @dataclass
 class Unit:
-    """One program during translation."""
+    """One program during translation; its tensors lie in memory of the `device`, if there is
+    one."""
 
     program: isa.Program
     target: LLVMTarget
     functions: Mapping[str, isa.Function]
     recursive: frozenset[str]  # may be active several times at once
+    device: Device | None = None
     facts: Facts = field(init=False)
     sites: dict[Site, int] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
@@ -46,6 +64,10 @@ class Unit:
         name = workspace_name(kernel)
         self.workspaces[name] = None
         return name
+
+    def local(self, function: isa.Function) -> Mapping[isa.Register, isa.Register]:
+        """The tensors that lie in the stack frame (`local_tensors`)."""
+        return local_tensors(function) if self.device is None else {}
 
     def signature(self, name: str) -> Signature:
         function = self.functions[name]
