@@ -108,6 +108,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "relay.prelude": ("Prelude",),
     "relay.driver": ("compile",),
     "relay.build_module": ("build",),
+    "relay.tuning.tune": ("tune",),
     "relay.executors": ("create_executor",),
     "relay.export": ("to_onnx",),
     "relay.executors.artifact": ("load",),

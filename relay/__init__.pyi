@@ -311,6 +311,7 @@ from relay.serialize import load_param_dict as load_param_dict
 from relay.serialize import save_json as save_json
 from relay.serialize import save_param_dict as save_param_dict
 from relay.transform.build_options import build_config as build_config
+from relay.tuning.tune import tune as tune
 
 RelayRefType = RefType
 TVMError = RelayError

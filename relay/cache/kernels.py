@@ -5,6 +5,8 @@ function has to be lowered, which takes longer than compiling it; so the result 
 cached too, by the text of the function and all else it depends on: which parameters are constant,
 the target, the options, and this compiler itself.
 
+What `relay.tune` found to be the best schedule of a function is used (`relay.cache.tuned`).
+
 Many missing kernels are made by several processes.
 """
 
@@ -16,12 +18,14 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache as remember
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import relay
 from relay import settings, tree
+from relay.cache import tuned
 from relay.cache.objects import compile_cached, key_of
 from relay.cache.store import Cache
 from relay.cache.worker import KernelWorker, Made, make
@@ -53,6 +57,7 @@ class KernelCache:
         self.cache = cache
         self.target = target
         self.options = options
+        self.tuned = tuned.Tuned.of(cache)
         self.found = 0  # primitive functions whose kernels were cached
         self.made = 0  # primitive functions that were lowered
         self._missing = 0  # of those that `prepare` was told of
@@ -78,7 +83,8 @@ class KernelCache:
             if is_foreign(wanted.function):
                 self._external(key, wanted)
             else:
-                self._keep(key, wanted, make(wanted, self.target, self.options, self._objects))
+                options = self._options(wanted)
+                self._keep(key, wanted, make(wanted, self.target, options, self._objects))
         return self._lowered[key]
 
     def _external(self, key: str, wanted: Primitive) -> None:
@@ -128,7 +134,8 @@ class KernelCache:
                 except IndexError:
                     return
                 text = self._text(missing[key].function)
-                made = worker.make(missing[key], text, self.target, self.options)
+                options = self._options(missing[key])
+                made = worker.make(missing[key], text, self.target, options)
                 if made is None:
                     return  # lowering asks for this one again, and reports the error
                 self._keep(key, missing[key], made)
@@ -180,11 +187,19 @@ class KernelCache:
             relay.__version__,
             fingerprint(),
             str(self.target),
-            repr(self.options),
+            repr(self._options(wanted)),
             repr(list(wanted.constant)),
             self._text(wanted.function),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _options(self, wanted: Primitive) -> Options:
+        """The options of a function: those of the program, and the plan that tuning found."""
+        if self.options.plan or wanted.dynamic or self.tuned.is_empty:
+            return self.options
+        text, exact = self._text(wanted.function), self.options.exact
+        plan = self.tuned.plan(tuned.key_of(text, wanted.constant, self.target, exact))
+        return replace(self.options, plan=plan) if plan else self.options
 
     def _text(self, function: Function) -> str:
         if id(function) not in self._texts:

@@ -22,6 +22,7 @@ from relay import nd, tree
 from relay.cache.kernels import fingerprint, home
 from relay.cache.objects import key_of
 from relay.cache.store import Cache
+from relay.cache.tuned import Tuned
 from relay.immutable import frozen
 from relay.ir.expr import Call, Constant, Syntax
 from relay.ir.function_attrs import is_foreign
@@ -73,6 +74,7 @@ class ProgramCache:
             "program",
             fingerprint(),
             repr((self.options, context.opt_level, known)),
+            Tuned.of(self.cache).stamp,
             repr(_facts()),
             module.astext(),
             repr(_places(module)),

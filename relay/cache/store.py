@@ -107,6 +107,11 @@ class Cache:
             self.put(key, data)
         return data
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder, which is there and the user's alone; None where there is none."""
+        return self._folder()
+
     def clear(self) -> None:
         """Remove every entry, and nothing else that may be in the folder."""
         folder = self._folder()

@@ -105,7 +105,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         except EOFError:
             return
         try:
-            wanted = Primitive(_typed(text), tuple(request["constant"]), request["dynamic"])
+            function = typed_function(text)
+            wanted = Primitive(function, tuple(request["constant"]), request["dynamic"])
             made = make(wanted, described(request["target"]), Options(**request["options"]), known)
         except RelayError:
             write_frame(answers, json.dumps(None).encode())
@@ -118,7 +119,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         answers.flush()
 
 
-def _typed(text: str) -> Function:
+def typed_function(text: str) -> Function:
     """The function of a request; the program around it declared the dimensions it names."""
     function = parse_expr(text)
     assert isinstance(function, Function)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from relay.cli import bench, cache, compile, doctor, inspect, opt, profile, run, view
+from relay.cli import bench, cache, compile, doctor, inspect, opt, profile, run, tune, view
 from relay.cli.output import say
 from relay.errors import RelayError
 
@@ -30,6 +30,7 @@ app.command("compile")(compile.compile)
 app.command("run")(run.run)
 app.command("bench")(bench.bench)
 app.command("profile")(profile.profile)
+app.command("tune")(tune.tune)
 app.command("inspect")(inspect.inspect)
 app.command("opt")(opt.opt)
 app.command("view")(view.view)

@@ -21,6 +21,7 @@ class Options:
     checked: bool = False  # check every index, and report the first that is out of range
     threads: bool = True  # loops may be spread over threads
     exact: bool = False  # algorithms round as the operators say
+    plan: str = ""  # of the schedule, one of `Target.plans`; empty: as the target's rules say
 
 
 @frozen

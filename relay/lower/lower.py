@@ -59,6 +59,18 @@ def require_supported(function: Function, target: Target) -> None:
         )
 
 
+def plans_of(
+    function: Function, constant: Sequence[bool], target: Target, options: Options
+) -> tuple[str, ...]:
+    """The other schedules that a target knows for the kernels of a primitive function."""
+    if split_anchors(function) is not None:
+        return ()
+    computed = to_compute(function)
+    constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
+    results = _distinct_outputs(computed)
+    return target.plans(results, computed.inputs, constants, exact=options.exact)
+
+
 def _in_steps(
     function: Function, constant: Sequence[bool], target: Target, options: Options
 ) -> Lowered:
@@ -106,8 +118,14 @@ def lower_computed(
     """The kernels of tensor expressions; `sizes` are the variables in their shapes."""
     results = _distinct_outputs(computed)
     constants = [t for t, known in zip(computed.inputs, constant, strict=True) if known]
+    planned = {"plan": options.plan} if options.plan else {}
     scheduled = target.schedule(
-        results, computed.inputs, constants, threads=options.threads, exact=options.exact
+        results,
+        computed.inputs,
+        constants,
+        threads=options.threads,
+        exact=options.exact,
+        **planned,
     )
     where: dict[int, Operand] = {id(t): Param(i) for i, t in enumerate(computed.inputs)}
     steps: list[Step] = []

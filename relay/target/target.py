@@ -178,14 +178,26 @@ class Target(metaclass=_ByDescription):
         *,
         threads: bool,
         exact: bool = False,
+        plan: str = "",
     ) -> Scheduled:
         """The schedule that computes `outputs` from `inputs`, of which `constants` never change;
-        without `threads`, on one thread; `exact`, by no algorithm that rounds otherwise. By default
-        each tensor has its own loops."""
+        without `threads`, on one thread; `exact`, by no algorithm that rounds otherwise; as a
+        `plan` says, one of `plans`, or `plain`. By default each tensor has its own loops."""
         from relay.target.kernel import Scheduled  # not needed to load compiled code
         from relay.te.schedule import create
 
         return Scheduled((), create(outputs, inputs))
+
+    def plans(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        constants: Sequence[Tensor],
+        *,
+        exact: bool = False,
+    ) -> tuple[str, ...]:
+        """Other schedules for the same kernel, as text, which a tuner times (`relay.tune`)."""
+        return ()
 
     @property
     def facts(self) -> Facts | None:

@@ -63,6 +63,7 @@ LAYERS = (
     "optim",
     "compile_log",
     "driver",
+    "tuning",
     "quantize",
     "contrib",
     "build_module",

@@ -27,6 +27,7 @@ SCRIPTS = {
     "quantization": "mlp,dqn",
     "real_models": "small",
     "training": "mlp,char-rnn",
+    "tuning": "dqn",
 }
 # what needs a GPU, or a package that tests do without
 ELSEWHERE = {"gpu", "tensorflow_models"}

@@ -76,6 +76,7 @@ class CUDATarget(Target):
         *,
         threads: bool,
         exact: bool = False,
+        plan: str = "",
     ) -> Scheduled:
         from relay.target.cuda import host
         from relay.target.cuda.nests import schedule

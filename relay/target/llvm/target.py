@@ -87,10 +87,27 @@ class LLVMTarget(Target):
         *,
         threads: bool,
         exact: bool = False,
+        plan: str = "",
     ) -> Scheduled:
         from relay.target.llvm.schedules.choose import choose
+        from relay.target.llvm.schedules.plan import PLAIN, Plan
 
-        return choose(outputs, inputs, self, constants, threads=threads, exact=exact)
+        if plan == PLAIN:
+            return super().schedule(outputs, inputs, constants, threads=threads)
+        how = {"threads": threads, "exact": exact}
+        return choose(outputs, inputs, self, constants, **how, plan=Plan.of(plan))
+
+    def plans(
+        self,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor],
+        constants: Sequence[Tensor],
+        *,
+        exact: bool = False,
+    ) -> tuple[str, ...]:
+        from relay.target.llvm.schedules.choose import plans
+
+        return tuple(map(str, plans(outputs, inputs, self, constants, exact=exact)))
 
     @property
     def facts(self) -> Facts:

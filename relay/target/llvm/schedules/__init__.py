@@ -5,6 +5,8 @@ elementwise.py   elementwise computations
 rows.py          reductions, in rows that stay in the cache
 contraction.py   sums of products, in register tiles
 tile.py          the size of register tiles
+winograd.py      convolutions by Winograd's algorithm; winograd_loops.py: their loops
+plan.py          decisions that may be made otherwise, for the tuner
 integers.py      integer sums of products, with dot-product instructions
 hoist.py         precomputes what depends on constants only
 

@@ -21,11 +21,14 @@ from relay.target.llvm.schedules.contraction import (
     recognize,
     uncast,
 )
+from relay.target.llvm.schedules.contraction import plans as contraction_plans
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.integers import use_dot_products
+from relay.target.llvm.schedules.plan import RULES, Plan
 from relay.target.llvm.schedules.rows import rows
 from relay.target.llvm.schedules.winograd import WINOGRAD, Blocks, Convolution, tiling
+from relay.target.llvm.schedules.winograd import plans as winograd_plans
 from relay.target.llvm.schedules.winograd_loops import winograd
 from relay.target.llvm.target import LLVMTarget
 from relay.te.compute import Computation, Procedure, Tensor
@@ -63,21 +66,53 @@ def choose(
     *,
     threads: bool = True,
     exact: bool = False,
+    plan: Plan = RULES,
 ) -> Scheduled:
     """The schedules that compute `outputs` from `inputs`, of which `constants` never change;
-    `exact`: by direct sums only."""
+    `exact`: by direct sums only; `plan` decides where it says something, else the rules here."""
     known = {id(tensor) for tensor in constants}
-    s = _join_outputs(_localize_reductions(inline_cheap(create(outputs, inputs))))
-    s = use_dot_products(s, target, known)
-    s, clusters = _clusters(s, known)
+    s, clusters = _clustered(outputs, inputs, target, known)
     for cluster in clusters:
         if cluster.form is not None and not exact:
             axes = s[cluster.inside[0]].computation.axes
-            cluster.tiling = tiling(cluster.form, axes, target, known)
-        s = _schedule(s, cluster, target, known, threads)
+            cluster.tiling = tiling(cluster.form, axes, target, known, plan)
+        s = _schedule(s, cluster, target, known, threads, plan)
     before, main = hoist(s, known)
     algorithm = WINOGRAD if any(cluster.tiling for cluster in clusters) else ""
     return Scheduled(tuple(before), main, algorithm)
+
+
+def plans(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    target: LLVMTarget,
+    constants: Sequence[Tensor] = (),
+    *,
+    exact: bool = False,
+) -> tuple[Plan, ...]:
+    """Other plans for the same kernel that may be faster, each once."""
+    known = {id(tensor) for tensor in constants}
+    s, clusters = _clustered(outputs, inputs, target, known)
+    found: list[Plan] = []
+    for cluster in clusters:
+        if cluster.form is None:
+            continue
+        (name,) = cluster.inside
+        axes = s[name].computation.axes
+        if not exact:
+            found += winograd_plans(cluster.form, axes, target, known)
+        matched = matching_loops(s, cluster.root, name)
+        direct = exact or tiling(cluster.form, axes, target, known) is None
+        if direct and matched is not None:
+            found += contraction_plans(matched[0], name, cluster.form, target)
+    return tuple(dict.fromkeys(found))
+
+
+def _clustered(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], target: LLVMTarget, known: set[int]
+) -> tuple[Schedule, list[_Cluster]]:
+    s = _join_outputs(_localize_reductions(inline_cheap(create(outputs, inputs))))
+    return _clusters(use_dot_products(s, target, known), known)
 
 
 # --- inlining
@@ -300,7 +335,12 @@ def _is_row(s: Schedule, stage: Stage) -> bool:
 
 
 def _schedule(
-    s: Schedule, cluster: _Cluster, target: LLVMTarget, known: set[int], threads: bool
+    s: Schedule,
+    cluster: _Cluster,
+    target: LLVMTarget,
+    known: set[int],
+    threads: bool,
+    plan: Plan,
 ) -> Schedule:
     root = s[cluster.root]
     if isinstance(root.op, Procedure):
@@ -313,10 +353,10 @@ def _schedule(
         assert matched is not None
         s, loops = matched
         if cluster.tiling is not None:
-            return winograd(s, cluster.root, name, *cluster.tiling, loops, target, threads=threads)
-        return contraction(
-            s, cluster.root, name, cluster.form, loops, target, known, threads=threads
-        )
+            found = (*cluster.tiling, loops, target)
+            return winograd(s, cluster.root, name, *found, threads=threads, plan=plan)
+        where = (cluster.root, name, cluster.form, loops)
+        return contraction(s, *where, target, known, threads=threads, plan=plan)
     if cluster.inside:
         s = _without_instructions(s, cluster.inside)
         return rows(s, cluster.root, cluster.inside, target, image=cluster.image, threads=threads)

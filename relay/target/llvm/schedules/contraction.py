@@ -19,7 +19,7 @@ which are innermost in panels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from relay import dtypes, tree
@@ -27,6 +27,7 @@ from relay.immutable import frozen
 from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.hoist import constants_only
+from relay.target.llvm.schedules.plan import RULES, Plan, tiles
 from relay.target.llvm.schedules.tile import Tile, Window, tile_for
 from relay.target.llvm.target import LLVMTarget
 from relay.te import access, schedule
@@ -254,6 +255,34 @@ def _divided_loop(places: Sequence[Expr], by_var: dict[Var, str]) -> tuple[str, 
     return None
 
 
+def _tile(s: Schedule, name: str, form: Form, target: LLVMTarget) -> Tile:
+    """The tile that the rules choose for a sum of products."""
+    row_group, _ = _row_group(form)
+    column_group, _ = grouped_columns(form, s[name].computation.axes)
+    rows = _size(row_group)
+    tile = tile_for(
+        rows,
+        _size(column_group),
+        s[name].tensors[0].dtype,
+        target,
+        window=_window(form, row_group),
+        known=all(isinstance(axis.extent, Const) for axis in column_group),
+        blocked=len(column_group) > 1,
+    )
+    return _narrowed(tile, form, rows)
+
+
+def plans(s: Schedule, name: str, form: Form, target: LLVMTarget) -> Iterator[Plan]:
+    """Other schedules for a sum of products that may be faster."""
+    row_group, far_rows = _row_group(form)
+    column_group, _ = grouped_columns(form, s[name].computation.axes)
+    sizes = _size(row_group), _size(column_group)
+    for rows, vectors in tiles(_tile(s, name, form, target), *sizes, target):
+        yield Plan(rows, vectors)
+    if far_rows:
+        yield from (Plan(lines="in"), Plan(lines="out"))
+
+
 def contraction(
     s: Schedule,
     root: str,
@@ -264,6 +293,7 @@ def contraction(
     constants: set[int],
     *,
     threads: bool = True,
+    plan: Plan = RULES,
 ) -> Schedule:
     """Schedule `root`, which reads the sum of products `name` at its own `loops`."""
     axes = s[name].computation.axes
@@ -272,18 +302,7 @@ def contraction(
     column_group, far_columns = grouped_columns(form, axes)
     outer = (*form.batch, *far_columns, *far_rows)
     rows = _size(row_group)
-    columns = _size(column_group)
-    known = all(isinstance(axis.extent, Const) for axis in column_group)
-    tile = tile_for(
-        rows,
-        columns,
-        s[name].tensors[0].dtype,
-        target,
-        window=_window(form, row_group),
-        known=known,
-        blocked=len(column_group) > 1,
-    )
-    tile = _narrowed(tile, form, rows)
+    tile = plan.tile(_tile(s, name, form, target), rows, _size(column_group))
     work = facts.points(s[name])
     s = schedule.reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
     # the loops of the root in the same order, with groups fused
@@ -297,6 +316,8 @@ def contraction(
     between = [loop_of[axis] for axis in far_rows]
     ready = constants_only(s, panel, constants)
     by_lines = ready and _lines_outside(form, far_rows)
+    if plan.lines and between:
+        by_lines = ready and plan.lines == "out"
     middle = [*between, "panel"] if by_lines else ["panel", *between]
     s = schedule.reorder(s, root, *before, *middle, "tile", "r", "c")
     s = vectors(s, root, "c", tile)

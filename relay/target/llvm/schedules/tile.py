@@ -94,7 +94,7 @@ def tile_for(
         tiles.append(Tile(_even_rows(rows, vectors, fitting), vectors, lanes))
     return min(
         tiles,
-        key=lambda tile: -(-total // tile.vectors) * _steps(tile.rows, tile.vectors, rows),
+        key=lambda tile: -(-total // tile.vectors) * steps(tile.rows, tile.vectors, rows),
     )
 
 
@@ -123,10 +123,10 @@ def _even_rows(extent: int, vectors: int, most: int) -> int:
     for rows in candidates:
         if extent % rows == 0 and rows * vectors > _IN_FLIGHT:
             return rows
-    return min(candidates, key=lambda rows: _steps(rows, vectors, extent))
+    return min(candidates, key=lambda rows: steps(rows, vectors, extent))
 
 
-def _steps(rows: int, vectors: int, extent: int) -> float:
+def steps(rows: int, vectors: int, extent: int) -> float:
     """The time of a step of all tiles of a column, in multiply-adds."""
     whole, rest = divmod(extent, rows)
     return whole * _step(rows, vectors) + (_step(rest, vectors) if rest else 0)

@@ -25,7 +25,7 @@ read many of them from memory is computed directly (`tiling`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod, sqrt
 from typing import Final
@@ -35,6 +35,8 @@ import numpy as np
 from relay import te
 from relay.op.conv.winograd import transforms
 from relay.target.llvm.schedules.contraction import Form, is_constant, uncast
+from relay.target.llvm.schedules.plan import RULES, Plan, tiles
+from relay.target.llvm.schedules.tile import Tile
 from relay.target.llvm.target import LLVMTarget
 from relay.te import schedule
 from relay.te.compute import Computation
@@ -93,12 +95,34 @@ def size(axes: Sequence[Axis]) -> int:
 
 
 def tiling(
-    form: Form, axes: Sequence[Axis], target: LLVMTarget, constants: set[int]
+    form: Form, axes: Sequence[Axis], target: LLVMTarget, constants: set[int], plan: Plan = RULES
 ) -> tuple[Convolution, Blocks] | None:
-    """A sum of products over `axes` as a convolution in blocks of tiles, where that is faster."""
+    """A sum of products over `axes` as a convolution in blocks of tiles, where that is faster, or
+    the plan says so."""
     found = _convolution(form, axes, constants)
-    blocks = None if found is None else _blocks(found, target)
-    return None if found is None or blocks is None else (found, blocks)
+    if found is None or not _fits(found, target) or plan.winograd == "no":
+        return None
+    blocks = _planned(found, plan) if plan.winograd else _blocks(found)
+    return None if blocks is None else (found, blocks)
+
+
+def plans(
+    form: Form, axes: Sequence[Axis], target: LLVMTarget, constants: set[int]
+) -> Iterator[Plan]:
+    """The algorithm in other ways than the rule chooses, and the direct sum where it does not."""
+    found = _convolution(form, axes, constants)
+    if found is None or not _fits(found, target):
+        return
+    chosen = _blocks(found)
+    if chosen is not None:
+        yield Plan(winograd="no")
+    for name in ("rows", "whole"):
+        if _planned(found, Plan(winograd=name)) != chosen:
+            yield Plan(winograd=name)
+    products = Tile(0, 0, target.vector_bits // 32)
+    count = found.tiles[1] if chosen is None else chosen.rows * found.tiles[1]
+    for rows, vectors in tiles(products, count, size(found.columns), target):
+        yield Plan(rows, vectors, winograd="" if chosen else "rows")
 
 
 def _convolution(form: Form, axes: Sequence[Axis], constants: set[int]) -> Convolution | None:
@@ -139,14 +163,23 @@ def _convolution(form: Form, axes: Sequence[Axis], constants: set[int]) -> Convo
     )
 
 
-def _blocks(found: Convolution, target: LLVMTarget) -> Blocks | None:
-    """The blocks of tiles of a convolution, or None where the direct sum is faster."""
+def _fits(found: Convolution, target: LLVMTarget) -> bool:
+    """Whether the sizes of a convolution are known, and its channels whole vectors."""
     known = (found.height, found.width, *found.channels, *found.columns)
     if not all(isinstance(axis.extent, Const) for axis in known):
-        return None
+        return False
     lanes = target.vector_bits // 32
-    if size(found.channels[-1:]) % lanes or size(found.columns[-1:]) % lanes:
-        return None
+    return not (size(found.channels[-1:]) % lanes or size(found.columns[-1:]) % lanes)
+
+
+def _planned(found: Convolution, plan: Plan) -> Blocks:
+    """The blocks that a plan wants."""
+    whole = plan.winograd == "whole"
+    return Blocks(found.tiles[0] if whole else 1, shared_out=not whole)
+
+
+def _blocks(found: Convolution) -> Blocks | None:
+    """The blocks of tiles of a convolution, or None where the direct sum is faster."""
     images = size([found.batch]) if isinstance(found.batch.extent, Const) else 1
     down, across = found.tiles
     products = size(found.channels) * size(found.columns)

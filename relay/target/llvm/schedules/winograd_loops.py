@@ -24,6 +24,7 @@ from relay.target.llvm.schedules.contraction import (
     vectors,
 )
 from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.llvm.schedules.plan import RULES, Plan
 from relay.target.llvm.schedules.tile import tile_for
 from relay.target.llvm.schedules.winograd import (
     TILE,
@@ -50,6 +51,7 @@ def winograd(
     target: LLVMTarget,
     *,
     threads: bool,
+    plan: Plan = RULES,
 ) -> Schedule:
     """Schedule `root`, which reads the convolution `name` at its own `loops`."""
     loop_of = dict(zip(s[name].computation.axes, loops, strict=True))
@@ -61,7 +63,7 @@ def winograd(
     if threads:
         s = _parallel(s, root, within)
     s = _on_the_stack(s, names.rows, root, "across")
-    s = _products(s, root, names, target, threads=within)
+    s = _products(s, root, names, target, plan, threads=within)
     return _tiles(s, root, names, found.tiles[1], lanes, threads=within)
 
 
@@ -115,7 +117,7 @@ def _on_the_stack(s: Schedule, stage: str, consumer: str, loop: str) -> Schedule
 
 
 def _products(
-    s: Schedule, root: str, names: Stages, target: LLVMTarget, *, threads: bool
+    s: Schedule, root: str, names: Stages, target: LLVMTarget, plan: Plan, *, threads: bool
 ) -> Schedule:
     """A product of matrices for each of the elements of a transformed tile."""
     name = names.product
@@ -131,6 +133,7 @@ def _products(
     )
     group, far = grouped_columns(form, op.axes)
     tile = tile_for(size([t]), size(group), "float32", target, blocked=len(group) > 1)
+    tile = plan.tile(tile, size([t]), size(group))
     outer = (i, j, *far, image, block)
     s = schedule.reindex(s, total, [*((axis,) for axis in outer), (t,), group])
     s, panel = pack_factor(s, total, 2 + len(far), len(outer), form, tile)
