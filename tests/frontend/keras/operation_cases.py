@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.frontend.keras.matrix_cases import matrices
 from tests.frontend.keras.models import Case, keras, reals, whole
+from tests.frontend.keras.signal_cases import creation, losses, numbers, pictures, spectra
 
 ops = keras.ops
 X, Y, ROW = reals(2, 3, 4), reals(2, 3, 4, seed=6), reals(4, seed=7)
@@ -44,7 +46,10 @@ def listed(name: str, inputs: list[np.ndarray], **named: Any) -> Case:
 
 
 def operation_cases() -> list[Case]:
-    families = (unary, binary, reductions, shaping, parts, functions, ordering, images, python)
+    families = (
+        unary, binary, reductions, shaping, parts, functions, ordering, images, python, matrices,
+        numbers, creation, losses, pictures, spectra,
+    )  # fmt: skip
     found = [one for family in families for one in family()]
     return [one for one in found if one.backend in ("", keras.backend.backend())]
 

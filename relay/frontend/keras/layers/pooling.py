@@ -104,10 +104,10 @@ def global_average_pool(node: Node, inputs: Expr, mask: Expr | None = None) -> E
     return total / op.sum(weights, axis=axes, keepdims=keeps)
 
 
-_ADAPTIVE_MAXIMA = {
+ADAPTIVE_MAXIMA = {
     1: op.nn.adaptive_max_pool1d, 2: op.nn.adaptive_max_pool2d, 3: op.nn.adaptive_max_pool3d
 }  # fmt: skip
-_ADAPTIVE_MEANS = {
+ADAPTIVE_MEANS = {
     1: op.nn.adaptive_avg_pool1d, 2: op.nn.adaptive_avg_pool2d, 3: op.nn.adaptive_avg_pool3d
 }  # fmt: skip
 
@@ -118,6 +118,6 @@ _ADAPTIVE_MEANS = {
 def adaptive_pool(node: Node, inputs: Expr) -> Expr:
     rank = rank_of(node, inputs)
     sizes = node.whole_numbers("output_size", rank)
-    operators = _ADAPTIVE_MAXIMA if "Max" in node.operator else _ADAPTIVE_MEANS
+    operators = ADAPTIVE_MAXIMA if "Max" in node.operator else ADAPTIVE_MEANS
     layout = layout_of(rank, node.channels_last)
     return operators[rank](inputs, output_size=sizes, layout=layout)

@@ -32,8 +32,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@table("MaxNumBoundingBoxes", "AugMix", "CutMix", "MixUp", "RandAugment", "RandomBrightness",
-       "RandomColorDegeneration", "RandomColorJitter", "RandomContrast", "RandomElasticTransform",
+@table("MaxNumBoundingBoxes", "AugMix", "CutMix", "Equalization", "MixUp", "RandAugment",
+       "RandomBrightness", "RandomColorDegeneration", "RandomColorJitter", "RandomContrast",
+       "RandomCrop", "RandomElasticTransform",
        "RandomErasing", "RandomFlip", "RandomGaussianBlur", "RandomGrayscale", "RandomHue",
        "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation",
        "RandomSaturation", "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom",

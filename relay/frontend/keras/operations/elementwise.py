@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,15 @@ from relay.frontend.keras.promotion import floating, promoted
 from relay.ir.expr import Expr
 
 table = Operations()
+
+
+def moved_range(node: Node, data: Expr, source: Sequence[float], target: Sequence[float]) -> Expr:
+    """Numbers of one range as those of another."""
+    if list(source) == list(target):
+        return data
+    share = (data - node.number(source[0], data)) / node.number(source[1] - source[0], data)
+    spread = node.number(target[1] - target[0], data)
+    return node.let(share * spread + node.number(target[0], data))
 
 
 # --- of one tensor -------------------------------------------------------------------------------

@@ -15,13 +15,14 @@ from relay.frontend.keras.converters import Operations
 from relay.frontend.keras.layers.convolution import (
     SPATIAL,
     convolved,
+    layout_of,
     pointwise,
     spread,
     windows_of,
 )
 from relay.frontend.keras.layers.convolution import by_channel as each_channel
 from relay.frontend.keras.layers.normalization import by_root_mean_square, normalized
-from relay.frontend.keras.layers.pooling import pooled
+from relay.frontend.keras.layers.pooling import ADAPTIVE_MAXIMA, ADAPTIVE_MEANS, pooled
 from relay.frontend.keras.node import Node, policy_of
 from relay.frontend.keras.operations.reductions import axes_of
 from relay.frontend.keras.promotion import floating, promoted
@@ -229,6 +230,14 @@ def pool(node: Node, inputs: Expr) -> Expr:
     strides = sizes if given is None else _each(node, "strides", rank)
     windows = windows_of(node, inputs, sizes, strides, (1,) * rank, _padding(node), last)
     return pooled(node, inputs, windows, last, node.operator == "MaxPool")
+
+
+@table("nn.AdaptiveMaxPool", "nn.AdaptiveAveragePool")
+def adaptive_pool(node: Node, inputs: Expr) -> Expr:
+    operators = ADAPTIVE_MAXIMA if "Max" in node.operator else ADAPTIVE_MEANS
+    rank = node.rank(inputs) - 2
+    sizes = _each(node, "output_size", rank)
+    return operators[rank](inputs, output_size=sizes, layout=layout_of(rank, node.channels_last))
 
 
 # --- normalization and codes ---------------------------------------------------------------------

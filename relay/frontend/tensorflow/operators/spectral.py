@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from relay import op
-from relay.frontend.common.builder import int64
+from relay.frontend.common import fourier
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
 from relay.frontend.tensorflow.operators.binary import atan2
 from relay.frontend.tensorflow.values import Complex, Value
-from relay.ir.expr import Expr, const
+from relay.ir.expr import Expr
 
 table = Table()
 
@@ -63,24 +63,11 @@ def _axes(node: Node) -> int:
 
 
 def _transformed(node: Node, data: Complex, axes: int, inverse: bool) -> Complex:
-    for back in range(1, axes + 1):
-        data = _along(node, data, node.rank(data.real) - back, inverse)
-    return data
-
-
-def _along(node: Node, data: Complex, axis: int, inverse: bool) -> Complex:
-    """A transform along one axis."""
+    pair = data.real, data.imaginary
     rank = node.rank(data.real)
-    order = [*(one for one in range(rank) if one != axis), axis]
-    back = [order.index(one) for one in range(rank)]
-    moved = [
-        one if axis == rank - 1 else node.let(op.transpose(one, order))
-        for one in (data.real, data.imaginary)
-    ]
-    parts = node.fields(op.dft(moved[0], moved[1], inverse).astuple(), 2)
-    if axis != rank - 1:
-        parts = [node.let(op.transpose(one, back)) for one in parts]
-    return Complex(*parts)
+    for back in range(1, axes + 1):
+        pair = fourier.transform(node, pair, rank - back, inverse=inverse)
+    return Complex(*pair)
 
 
 @table("RFFT", "RFFT2D", "RFFT3D")
@@ -91,24 +78,14 @@ def real_transform(node: Node, data: Expr, length: Expr) -> Value:
     data = _of_length(node, data, sizes, axes)
     whole = Complex(data, node.let(op.zeros_like(data)))
     found = _transformed(node, whole, axes, inverse=False)
-    last = node.rank(data) - 1
-    parts = (
-        op.strided_slice(one, [0], [sizes[-1] // 2 + 1], axes=(last,))
-        for one in (found.real, found.imaginary)
-    )
-    return Complex(*map(node.let, parts))
+    pair = found.real, found.imaginary
+    return Complex(*fourier.first_half(node, pair, node.rank(data) - 1, sizes[-1]))
 
 
 def _of_length(node: Node, data: Expr, sizes: list[int], axes: int) -> Expr:
     rank = node.rank(data)
     for place, wanted in enumerate(sizes[-axes:]):
-        axis = rank - axes + place
-        extent = node.static_extent(data, axis, "how many elements there are")
-        if extent > wanted:
-            data = node.let(op.strided_slice(data, [0], [wanted], axes=(axis,)))
-        elif extent < wanted:
-            widths = [(0, wanted - extent if one == axis else 0) for one in range(rank)]
-            data = node.let(op.nn.pad(data, widths, node.number(0, data)))
+        data = fourier.of_length(node, data, rank - axes + place, wanted)
     return data
 
 
@@ -117,15 +94,9 @@ def inverse_real_transform(node: Node, data: Complex, length: Expr) -> Expr:
     """IRFFT from the non-redundant half of the spectrum."""
     axes = _axes(node)
     sizes = [int(one) for one in node.numbers(length, "the length")]
-    count, rank = sizes[-1], node.rank(data.real)
-    halves = [*sizes[:-1], count // 2 + 1]
-    parts = [_of_length(node, one, halves, axes) for one in (data.real, data.imaginary)]
-    found = Complex(*parts)
+    halves = [*sizes[:-1], sizes[-1] // 2 + 1]
+    real, imaginary = (_of_length(node, one, halves, axes) for one in (data.real, data.imaginary))
+    pair = real, imaginary
     for back in range(2, axes + 1):
-        found = _along(node, found, rank - back, inverse=True)
-    places = [one if one <= count // 2 else count - one for one in range(count)]
-    both = (found.real, found.imaginary)
-    mirrored = [node.let(op.take(one, int64(places), axis=rank - 1)) for one in both]
-    signs = [1.0 if one <= count // 2 else -1.0 for one in range(count)]
-    turned = node.let(mirrored[1] * const(signs, node.dtype(mirrored[1])))
-    return _along(node, Complex(mirrored[0], turned), rank - 1, inverse=True).real
+        pair = fourier.transform(node, pair, node.rank(data.real) - back, inverse=True)
+    return fourier.irfft(node, pair, sizes[-1])
