@@ -21,23 +21,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from relay.check.infer import infer_module
 from relay.errors import PassError
 from relay.immutable import frozen
-from relay.ir.expr import Call, Constant, Expr, const
-from relay.ir.function_attrs import is_foreign
+from relay.ir.expr import Constant, Expr, const
 from relay.ir.module import IRModule
-from relay.ir.parameters import bind_params_by_name
 from relay.nd import NDArray
 from relay.op import abs as absolute
 from relay.op import cast, divide, maximum, multiply, nn
 from relay.op import max as greatest
 from relay.op import round as rounded
+from relay.quantize.dense_layers import with_products
 from relay.quantize.scheme import TINY, Integers
-from relay.transform.infer_type import InferType
-from relay.transform.simplify.fold_constant import FoldConstant
-from relay.transform.simplify.peephole import Rules, rewritten
-from relay.transform.simplify.rule_window import Window
 
 HIGHEST: Final = 127  # of the data
 # so many products of bytes cannot overflow a sum of 32 bits
@@ -61,37 +55,10 @@ class Dynamic:
             )
 
     def __call__(self, module: IRModule, params: Mapping[str, Any]) -> IRModule:
-        module = module.copy()
-        if params:
-            module["main"] = bind_params_by_name(module["main"], params)
-        module = FoldConstant()(InferType()(module))
-        rules: Rules = {"nn.dense": (self._dense,), "nn.matmul": (self._matmul,)}
-        for name, function in [*module.functions.items()]:
-            if not is_foreign(function):
-                module[name.name_hint] = rewritten(function, rules)
-        return infer_module(module)
+        return with_products(module, params, self._product, self.least)
 
-    def _dense(self, call: Call, window: Window) -> Expr | None:
-        """nn.dense(%x, W)  ->  a product of integers"""
-        return self._product(call.args[0], window.value(call.args[1]), call, window)
-
-    def _matmul(self, call: Call, window: Window) -> Expr | None:
-        """nn.matmul(%x, W)  ->  a product of integers"""
-        known: Any = call.attrs
-        weight = window.value(call.args[1])
-        if weight is None or known.transpose_a:
-            return None
-        turned = weight if known.transpose_b else np.ascontiguousarray(weight.T)
-        return self._product(call.args[0], turned, call, window)
-
-    def _product(
-        self, data: Expr, weight: np.ndarray | None, call: Call, window: Window
-    ) -> Expr | None:
-        if weight is None or weight.dtype != np.float32 or window.dtype(data) != "float32":
-            return None
-        if weight.size < self.least or not np.isfinite(weight).all() or weight.shape[1] > MOST:
-            return None
-        if window.dtype(call) not in ("", "float32") or window.is_constant(data):
+    def _product(self, data: Expr, rank: int, weight: np.ndarray) -> Expr | None:
+        if weight.shape[1] > MOST:
             return None
         axis = 1 if self.weight.per == "channel" else None
         known = self.weight.parameters(weight.min(axis, initial=0), weight.max(axis, initial=0))

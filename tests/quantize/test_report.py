@@ -82,3 +82,21 @@ def test_layers_in_floats_are_named():
 def test_values_that_are_zero_have_no_noise():
     found = quantize.report(NETWORK, None, [np.zeros((4, 16), "float32")])
     assert json.loads(found.json())["losses"][0]["snr"] is None
+
+
+def test_other_ways_to_quantize_are_judged_by_the_sums_of_layers():
+    x = relay.var("x", shape=(2, 32))
+    chance = np.random.default_rng(0)
+    w = [relay.const(chance.standard_normal((32, 32)).astype("float32")) for _ in range(2)]
+    network = relay.Function([x], nn.dense(nn.relu(nn.dense(x, w[0])), w[1]))
+    data = [chance.standard_normal((2, 32)).astype("float32") for _ in range(2)]
+    ways = [quantize.mixed(), quantize.dynamic(), quantize.weight_only(bits=8), quantize.int8(data)]
+    for how in ways:
+        found = quantize.report(network, None, data, scheme=how)
+        assert [loss.name for loss in found.losses] == ["dense_0", "dense_1"]
+        assert all(30 < loss.snr < 70 and loss.kind == "sums" for loss in found.losses)
+        assert 30 < found.snr < 70
+        assert "dense_1" in str(found)
+        assert json.loads(found.json())["losses"][0]["bits"] is None
+    coarse = quantize.report(network, None, data, scheme=quantize.weight_only(bits=2))
+    assert coarse.losses[0].snr < 15

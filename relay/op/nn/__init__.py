@@ -23,6 +23,7 @@ from relay.op.conv.winograd import (
     contrib_conv2d_winograd_weight_transform,
     contrib_conv3d_winograd_weight_transform,
 )
+from relay.op.linalg.dense_nbits import dense_nbits
 from relay.op.linalg.matmul import batch_matmul, contrib_dense_pack, dense, matmul
 from relay.op.nn.activation import fast_softmax, leaky_relu, log_softmax, prelu, relu, softmax
 from relay.op.nn.fifo import fifo_buffer

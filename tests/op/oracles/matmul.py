@@ -48,7 +48,20 @@ def dense_pack(data, weight, weight_layout, **_):
     return dense(data, whole)
 
 
+def dense_nbits(data, weight, scale, zero_point, bits):
+    """The elements from single bits, as NumPy unpacks bytes."""
+    columns = np.ascontiguousarray(weight.T).astype("<u4").view(np.uint8)
+    each = np.unpackbits(columns, axis=1, bitorder="little").reshape(weight.shape[1], -1, bits)
+    elements = each.astype(np.float64) @ (2.0 ** np.arange(bits))
+    groups, units = scale.shape
+    parts = (
+        elements.reshape(units, groups, -1) - np.broadcast_to(zero_point, scale.shape).T[..., None]
+    )
+    return dense(data, (parts * exact(scale).T[..., None]).reshape(units, -1))
+
+
 ORACLES = {
+    "nn.dense_nbits": dense_nbits,
     "nn.dense": dense,
     "nn.matmul": matmul,
     "nn.batch_matmul": matmul,

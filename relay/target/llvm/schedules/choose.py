@@ -23,6 +23,7 @@ from relay.target.llvm.schedules.contraction import (
 )
 from relay.target.llvm.schedules.contraction import plans as contraction_plans
 from relay.target.llvm.schedules.elementwise import elementwise
+from relay.target.llvm.schedules.grouped import grouped, is_grouped
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.integers import use_dot_products
 from relay.target.llvm.schedules.plan import RULES, Plan
@@ -56,6 +57,7 @@ class _Cluster:
     form: Form | None = None  # if the inner stage is a sum of products
     image: str = ""  # the stage that the only inner stage reads through windows
     tiling: tuple[Convolution, Blocks] | None = None  # of Winograd's algorithm, for that sum
+    parts: str = ""  # the sums of products that the only inner stage scales and adds up
 
 
 def choose(
@@ -226,6 +228,10 @@ def _clusters(s: Schedule, known: set[int]) -> tuple[Schedule, list[_Cluster]]:
                 candidate.form = form if _is_product(s, candidate, name, form) else candidate.form
                 home[name] = candidate
                 continue
+            if _is_grouped(s, stage, candidate):
+                candidate.parts = name  # what else it reads is computed before
+                home[name] = candidate
+                continue
             if _is_image(s, stage, candidate, known):
                 candidate.image = name  # its inputs are computed before
                 continue
@@ -306,6 +312,15 @@ def _is_image(s: Schedule, stage: Stage, cluster: _Cluster, known: set[int]) -> 
     return not constants_only(s, stage.name, known)
 
 
+def _is_grouped(s: Schedule, stage: Stage, cluster: _Cluster) -> bool:
+    """Whether the only reduction of a cluster adds up the sums of products of a stage, scaled."""
+    readers = s.readers(stage.name)
+    if [reader.name for reader in readers] != cluster.inside or cluster.parts:
+        return False
+    matched = matching_loops(s, cluster.root, readers[0].name)
+    return matched is not None and is_grouped(s, stage, readers[0])
+
+
 def _is_row(s: Schedule, stage: Stage) -> bool:
     """Whether every reader reads the stage at its own loop variables."""
     made = {id(tensor) for tensor in stage.tensors}
@@ -357,6 +372,12 @@ def _schedule(
             return winograd(s, cluster.root, name, *found, threads=threads, plan=plan)
         where = (cluster.root, name, cluster.form, loops)
         return contraction(s, *where, target, known, threads=threads, plan=plan)
+    if cluster.parts:
+        (name,) = cluster.inside
+        matched = matching_loops(s, cluster.root, name)
+        assert matched is not None
+        s, loops = matched
+        return grouped(s, cluster.root, name, cluster.parts, loops, target, known, threads=threads)
     if cluster.inside:
         s = _without_instructions(s, cluster.inside)
         return rows(s, cluster.root, cluster.inside, target, image=cluster.image, threads=threads)
