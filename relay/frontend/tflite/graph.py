@@ -79,9 +79,16 @@ class GraphImporter:
             return found
         info = self.subgraph(number).tensors[tensor]
         if info.is_variable and info.data is None:
-            return self.states.of_tensor(f"{info.name or 'state'}#{name}", info)
+            return self.states.of_tensor(_state(info, name), info)
         found = self.constants[name] = self._constant(info)
         return found
+
+    def write(self, node: Node, place: int, value: Expr) -> None:
+        """Write an input of an operator, which is a state: real numbers as the file keeps them."""
+        tensor, info = node.info.inputs[place], node.inputs[place]
+        assert info is not None
+        kept = node.let(node.quantized(value, info))
+        self.states.write_tensor(node, _state(info, key(self.calls[-1], tensor)), kept)
 
     def _constant(self, tensor: TensorInfo) -> Expr:
         if tensor.data is None and 0 not in tensor.shape:
@@ -175,3 +182,8 @@ def key(subgraph: int, tensor: int) -> str:
     """The name under which a scope has the value of a tensor: subgraphs have numbers of their
     own."""
     return f"{subgraph}:{tensor}"
+
+
+def _state(tensor: TensorInfo, name: str) -> str:
+    """The name of the state that a tensor is."""
+    return f"{tensor.name or 'state'}#{name}"

@@ -111,14 +111,18 @@ class Node(SizedBuilder):
 
     def as_result(self, value: Expr, place: int = 0) -> Expr:
         """Real numbers as the file declares the result."""
-        by = self.result_affine(place)
+        return value if place >= len(self.results) else self.quantized(value, self.results[place])
+
+    def quantized(self, value: Expr, tensor: TensorInfo) -> Expr:
+        """Real numbers as a tensor has them."""
+        by = self.affine(tensor)
         if by is None:
             return value
-        result = self.results[place]
         value = self.let(value)
-        if self.dtype(value) == element_type(result.code, result.name) != "float32":
+        dtype = element_type(tensor.code, tensor.name)
+        if self.dtype(value) == dtype != "float32":
             return value
-        axis, dtype = self.axis_of_scales(result), element_type(result.code, result.name)
+        axis = self.axis_of_scales(tensor)
         return qnn.quantize(value, by.scale, by.zero_point, axis, dtype)
 
     def requantized(self, value: Expr, place: int = 0, source: int = 0) -> Expr:

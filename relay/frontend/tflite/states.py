@@ -96,3 +96,12 @@ class States:
                 raise FrontendError.of(f"state {quoted(tensor.name)} is too large")
             self._new(name, NDArray(np.zeros(tensor.shape, dtype)))
         return self.values[name]
+
+    def write_tensor(self, node: Node, name: str, value: Expr) -> None:
+        """Give a tensor that an operator writes a value."""
+        if name not in self.parameters:
+            raise node.refused("its state is no variable of the model")
+        wanted = self.parameters[name].type_annotation
+        if node.type_of(value) != wanted:
+            raise node.refused("a state keeps its type", str(wanted), str(node.type_of(value)))
+        self.values[name] = value

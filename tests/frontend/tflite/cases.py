@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.frontend.tflite.models import Case, Given, Out, fixed
+from tests.frontend.tflite.recurrent_cases import recurrent
 
 RANDOM = np.random.default_rng(7)
 
@@ -48,6 +49,7 @@ def all_cases() -> list[Case]:
         quantized,
         spread,
         selection,
+        recurrent,
     )
     return [case for family in families for case in family()]
 

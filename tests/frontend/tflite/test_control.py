@@ -9,7 +9,8 @@ import pytest
 import relay
 from relay.errors import FrontendError
 from relay.frontend import from_tflite
-from tests.frontend.tflite.models import Writer, litert, ours
+from tests.frontend.tflite.models import Interpreter, Writer, build, litert, ours
+from tests.frontend.tflite.recurrent_cases import recurrent
 
 
 class Graph:
@@ -160,3 +161,20 @@ def test_subgraphs_that_call_themselves_are_refused() -> None:
     main.graph.operators[0].builtinOptions.thenSubgraphIndex = 9
     with pytest.raises(FrontendError, match="a subgraph that is not there"):
         from_tflite(writer.bytes())
+
+
+def test_states_of_recurrent_layers_are_kept() -> None:
+    cases = {case.operator: case for case in recurrent()}
+    for name in ("LSTM", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"):
+        case = cases[name]
+        if len(case.outputs) > 1:
+            continue
+        model = build(case)
+        session = Interpreter(model_content=model)
+        session.allocate_tensors()
+        exe = relay.compile(model)
+        for _ in range(3):
+            session.set_tensor(session.get_input_details()[0]["index"], case.feeds[0])
+            session.invoke()
+            wanted = session.get_tensor(session.get_output_details()[0]["index"])
+            np.testing.assert_allclose(exe(*case.feeds), wanted, rtol=2e-2, atol=2e-2)
