@@ -98,6 +98,14 @@ class RefValue(ObjectValue):
 UNIT = TupleValue(())
 
 
+def constructor_name(cls: type) -> str:
+    """The name of the constructor that instances of a Python class stand for: that of the class,
+    or the declared one."""
+    declared = vars(cls).get("__relay_data__")
+    case = declared.case(cls) if declared is not None else None
+    return cls.__name__ if case is None else str(case.name)
+
+
 # --- from Python ---------------------------------------------------------------------------------
 
 

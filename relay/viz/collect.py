@@ -87,9 +87,10 @@ def collect(
     notes: list[str] = data["notes"]
     data |= record.data()
     given = {str(name) for name in weights}
+    packed = _parameters(fused) - _parameters(module)  # what `prepare` makes of weights
     data["graphs"] = [
         _plain(graph_of(module, given), "imported", {}),
-        _plain(graph_of(fused, given), "compiled", explained),
+        _plain(graph_of(fused, given | packed), "compiled", explained),
     ]
     progress("assembly", 0, 0)
     data["kernels"] = _kernels(exe, explained)
@@ -97,6 +98,10 @@ def collect(
     progress("run", 0, 0)
     data |= _times(exe, data["kernels"], call, notes)
     return data
+
+
+def _parameters(module: IRModule) -> set[str]:
+    return {param.name_hint for param in module["main"].params}
 
 
 # --- passes --------------------------------------------------------------------------------------
@@ -167,15 +172,18 @@ class _Record(PassInstrument):
 
     def data(self) -> dict[str, Any]:
         """Steps share their lines: most passes change few."""
-        events = sorted(self.events, key=lambda event: (event[1], event[3]))
+        events = []
+        shift = end = 0.0
+        for name, start, seconds, depth in sorted(self.events, key=lambda one: (one[1], one[3])):
+            if depth == 0:  # what ran between is no pass
+                shift, end = end - start, end + seconds
+            events.append([name, start + shift, seconds, depth, False])
         return {
             "lines": list(self.lines),
             "steps": [
                 step | {"lines": None if step["same"] else step["lines"]} for step in self.steps
             ],
-            "passes": [
-                [name, start, seconds, depth, False] for name, start, seconds, depth in events
-            ],
+            "passes": events,
         }
 
 
@@ -323,7 +331,7 @@ def _times(
         return data
     try:
         events = trace(exe, *args, **named)
-    except RelayError as error:  # objects of Python's classes, which the virtual machine refuses
+    except RelayError as error:
         notes.append(f"one run: {str(error).splitlines()[0]}")
         events = []
     data["seconds"] = profile.seconds

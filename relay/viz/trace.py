@@ -75,7 +75,6 @@ def _in_machine(exe: Executable, args: Sequence[Any], named: Mapping[str, Any]) 
     )
     machine.invoke(MAIN, *args, **named)
     recorder = Recorder()
-    recorder.running.append((MAIN, recorder.begun))
     machine.watched(recorder.watch, MAIN, *args, **named)
     return recorder.finished()
 
@@ -85,7 +84,7 @@ class Recorder:
     """The events of a run in the virtual machine."""
 
     events: list[Event] = field(default_factory=list)
-    begun: float = field(default_factory=time.perf_counter)
+    begun: float = 0.0  # when the first step ran: steps are made and arguments read before that
     running: list[tuple[str, float]] = field(default_factory=list)
 
     def watch(self, function: Function, instruction: Instruction, step: Step) -> Step:
@@ -95,12 +94,14 @@ class Recorder:
         return partial(self._step, step)
 
     def _kernel(self, name: str, step: Step, registers: Registers, run: Run) -> Outcome:
+        self._begin()
         start = time.perf_counter()
         outcome = step(registers, run)
         self._add(name, start, len(self.running), True)
         return outcome
 
     def _step(self, step: Step, registers: Registers, run: Run) -> Outcome:
+        self._begin()
         outcome = step(registers, run)
         if isinstance(outcome, Leave):
             self._leave()
@@ -109,6 +110,11 @@ class Recorder:
                 self._leave()
             self.running.append((outcome.code.function.name, time.perf_counter()))
         return outcome
+
+    def _begin(self) -> None:
+        if not self.begun:
+            self.begun = time.perf_counter()
+            self.running.append((MAIN, self.begun))
 
     def _leave(self) -> None:
         name, start = self.running.pop()

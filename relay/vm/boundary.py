@@ -2,7 +2,7 @@
 
     NDArray                  a NumPy array, or a scalar
     TupleValue               its fields, one by one
-    ConstructorValue         Data
+    ConstructorValue         Data, as are Python lists, None and instances of a constructor's class
     RefValue                 Cell: the same cell each time, and written back after the call
     FunctionValue            Closure, of the same machine
 
@@ -12,7 +12,7 @@ no recursion, since lists are long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from relay.interpreter.values import (
     RefValue,
     TupleValue,
     Value,
+    constructor_name,
     describe,
     to_value,
 )
@@ -133,17 +134,27 @@ class Importer:
         return self.known[key]
 
     def _data(self, spec: isa.DataSpec, data: Any) -> Data:
-        one = self.program.type_table[spec.name]
-        if isinstance(data, ConstructorValue):
-            made = data.constructor
-            tags = [tag for tag, c in enumerate(one.constructors) if c.name == made.name_hint]
-            if tags and made.belong_to.name_hint == base_name(spec.name):
-                shell = Data(tags[0])
-                fields = one.constructors[tags[0]].fields
-                if len(fields) == len(data.fields):
-                    self.pending.append((shell, _pairs(fields, TupleValue(data.fields))))
-                    return shell
+        kind = self.program.type_table[spec.name]
+        if kind.is_list and isinstance(data, list | tuple):
+            return self._list(kind, spec, data)
+        name, given = _taken_apart(kind, data)
+        for tag, constructor in enumerate(kind.constructors):
+            if constructor.name == name and len(constructor.fields) == len(given):
+                shell = Data(tag)
+                self.pending.append((shell, _pairs(constructor.fields, given)))
+                return shell
         raise _Misfit("it is a value of another type", isa.spec_text(spec), _described(data))
+
+    def _list(self, kind: isa.DataType, spec: isa.DataSpec, items: Sequence[Any]) -> Data:
+        """A Python list: its last element first, so that each has its tail."""
+        tags = {one.name: tag for tag, one in enumerate(kind.constructors)}
+        made = Data(tags["Nil"])
+        for item in reversed(items):
+            rest, made = made, Data(tags["Cons"])
+            self.known[id(rest), spec] = rest
+            self.kept.append(rest)
+            self.pending.append((made, _pairs(kind["Cons"].fields, (item, rest))))
+        return made
 
     def _cell(self, spec: isa.ReferenceSpec, data: Any) -> VMCell:
         if not isinstance(data, RefValue):
@@ -161,6 +172,21 @@ class Importer:
             isa.spec_text(spec),
             _described(data),
         )
+
+
+def _taken_apart(kind: isa.DataType, data: Any) -> tuple[str, tuple[Any, ...]]:
+    """The name of the constructor that a value of a data type is made by, and its fields."""
+    if isinstance(data, ConstructorValue):
+        made = data.constructor
+        fits = made.belong_to.name_hint == base_name(kind.name)
+        return (made.name_hint if fits else ""), data.fields
+    name = constructor_name(type(data))
+    if any(one.name == name for one in kind.constructors):
+        names = getattr(data, "__match_args__", ())
+        return name, tuple([getattr(data, field) for field in names])
+    if kind.is_option:
+        return ("None", ()) if data is None else ("Some", (data,))
+    return "", ()
 
 
 def _tensor(spec: TensorSpec, data: Any) -> np.ndarray:

@@ -36,11 +36,12 @@ def trees():
 
 
 def quantized():
-    x, w = relay.var("x", shape=(1, 8), dtype="int8"), relay.var("w", shape=(4, 8), dtype="int8")
-    zero, scale = relay.const(0), relay.const(0.1)
-    product = relay.qnn.op.dense(x, w, zero, zero, scale, scale, units=4)
-    result = relay.qnn.op.requantize(product, scale, zero, scale, zero, out_dtype="int8")
-    return collect(relay.IRModule.from_expr(relay.Function([x, w], result)))
+    """A convolutional network in integers of 8 bits."""
+    module, params = resnet.get_workload(num_layers=18, image_shape=(3, 32, 32), num_classes=10)
+    batch = np.random.default_rng(0).standard_normal((1, 3, 32, 32), np.float32)
+    data = collect(relay.quantize.int8([batch])(module, params))
+    assert any("int8" in line for line in data["lines"])
+    return data
 
 
 def five_thousand():
@@ -68,9 +69,11 @@ def test_what_is_shown_is_what_the_compiler_has(model, browser, tmp_path):
     painted = browser.run("performance.getEntriesByType('paint').at(-1).startTime")
     assert painted < 20_000  # no test depends on the time; what was measured is in the docs
 
-    # boxes are closed at first; a group is opened by two clicks, and has its members inside
+    # the main function is open at first, and what is in it closed; two clicks open a group
     nodes = data["graphs"][-1]["nodes"]
     assert browser.run("graphView.shown.size") <= 300
+    main = next(i for i, node in enumerate(nodes) if node[0] == "@main")
+    assert browser.run(f"graphView.open.has({main}) && graphView.matrix[0] >= READABLE")
     group = next(i for i, node in enumerate(nodes) if node[1] == "fused" and node[7])
     browser.settle(f"choose({group}, true)")
     browser.click(f'[data-id="{group}"]', count=2)
@@ -130,6 +133,8 @@ def test_what_is_shown_is_what_the_compiler_has(model, browser, tmp_path):
     assert rows == len(data["kernels"])
     blocks = data["memory"]["blocks"] if data["memory"] else []
     assert browser.run("document.querySelectorAll('#memory rect').length") == len(blocks)
+    bars = browser.run("document.querySelectorAll('#time rect.kernel').length")
+    assert (bars > 0) == any(event[4] for event in data["events"]) and data["events"]
     browser.press("d")
     browser.press("?")
     browser.wait("byId('keys').open")

@@ -71,6 +71,9 @@ def test_groups_lead_to_their_kernels(data):
     assert "nn.softmax(%p0" in softmax[TEXT] and softmax[TYPE] == "Tensor[(1, 3), float32]"
     assert data["graphs"][0]["name"] == "imported"
     assert any(node[READS] for node in data["graphs"][0]["nodes"])
+    (main,) = (number for number, node in enumerate(graph["nodes"]) if node[LABEL] == "@main")
+    inside = [node for node in graph["nodes"] if node[PARENT] == main]
+    assert [node[LABEL] for node in inside if node[KIND] == "parameter"] == ["%data"]
 
 
 def test_the_memory_plan_is_that_of_the_executable(data, model):

@@ -338,3 +338,30 @@ def test_data_of_another_type_is_refused(machine):
     assert "List[int32]" in str(error.value)
     with pytest.raises(EvaluationError, match="it is a value of another type"):
         vm.run(5)
+
+
+OPTION = """#[version = "0.0.5"]
+type Option[A] { Some(A), None }
+type List[A] { Cons(A, List[A]), Nil }
+def @main(%l: List[(int32, Option[int32])], %n: int32) -> int32 {
+  match (%l) {
+    Nil => %n,
+    Cons(%head, %rest) => {
+      let %more = match (%head.1) { Some(%k) => %k, None => 0 };
+      @main(%rest, add(%n, multiply(%head.0, %more)))
+    }
+  }
+}
+"""
+
+
+def test_lists_options_and_instances_are_read_as_native_programs_read_them(machine):
+    vm = machine(SUM, depth=0)
+    assert vm.invoke("main", list(range(1000))).item() == 499500
+    assert vm.invoke("sum", 5, []).item() == 5
+    exe = relay.compile(relay.parse(OPTION))
+    given = [(2, 3), (4, None), (5, 6)]
+    made = relay.vm.VirtualMachine(relay.vm.compile(relay.parse(OPTION)))
+    assert made.invoke("main", given, 1).item() == exe(given, 1).item() == 37
+    with pytest.raises(EvaluationError, match="it is a value of another type"):
+        vm.invoke("main", {"a": 1})

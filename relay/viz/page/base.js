@@ -45,6 +45,8 @@ function countText(number) {
   return `${number.toFixed(1)} T`;
 }
 
+const shortType = (type) => type.replace(/Tensor\[\(([^()]*)\), (\w+)\]/g, "$2[$1]");
+
 async function readData() {
   const bytes = Uint8Array.from(atob(byId("data").textContent.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

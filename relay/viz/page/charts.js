@@ -1,17 +1,18 @@
 // Kernels as a table, the roofline plot, the memory plan, flame charts.
 "use strict";
+const operatorsOf = (kernel) => kernel.operators.map((name) => name.replace(/^nn\.(contrib_)?/, "")).join(" ");
 
 function startKernels() {
-  const columns = [["kernel", (k, name) => name], ["time", (k) => k.seconds ?? -1], ["share", (k) => (k.seconds ?? 0) / (state.data.seconds || 1)], ["calls", (k) => k.calls], ["operations", (k) => k.flops ?? -1], ["traffic", (k) => k.bytes ?? -1], ["operators", (k) => k.operators.join(" ")]];
-  const shown = [(v) => v, (v) => (v < 0 ? "" : timeText(v)), (v) => `${(100 * v).toFixed(1)} %`, String, (v) => (v < 0 ? "" : countText(v)), (v) => (v < 0 ? "" : sizeText(v)), (v) => v];
+  const columns = [["kernel", (k, name) => name], ["operators", (k) => operatorsOf(k)], ["time", (k) => k.seconds ?? -1], ["share", (k) => (k.seconds ?? 0) / (state.data.seconds || 1)], ["calls", (k) => k.calls], ["operations", (k) => k.flops ?? -1], ["traffic", (k) => k.bytes ?? -1]];
+  const shown = [(v) => v, (v) => v, (v) => (v < 0 ? "" : timeText(v)), (v) => `${(100 * v).toFixed(1)} %`, String, (v) => (v < 0 ? "" : countText(v)), (v) => (v < 0 ? "" : sizeText(v))];
   const draw = (column) => {
     const rows = Object.entries(state.data.kernels).map(([name, kernel]) => columns.map(([, value]) => value(kernel, name)));
     rows.sort((a, b) => (typeof a[column] === "number" ? b[column] - a[column] : a[column] < b[column] ? -1 : 1));
-    const table = element("table", { class: "plain" }, element("tr", {}, ...columns.map(([title], at) => element("th", { onclick: () => draw(at) }, title))));
-    for (const row of rows) table.append(element("tr", { "data-kernel": row[0], onclick: () => showKernel(row[0]) }, ...row.map((value, at) => element("td", { class: at && at < 6 ? "n" : "" }, shown[at](value)))));
+    const table = element("table", { class: "plain" }, element("tr", {}, ...columns.map(([title], at) => element("th", { class: at > 1 ? "n" : "", onclick: () => draw(at) }, title))));
+    for (const row of rows) table.append(element("tr", { "data-kernel": row[0], onclick: () => showKernel(row[0]) }, ...row.map((value, at) => element("td", { class: ["name", "", "n", "n", "n", "n", "n"][at] }, shown[at](value)))));
     byId("kernels").replaceChildren(table);
   };
-  draw(1);
+  draw(2);
 }
 
 function rooflineOf(names, width, height, chosen = null) {
@@ -30,9 +31,10 @@ function rooflineOf(names, width, height, chosen = null) {
     const knee = roof.flops / roof.bandwidth;
     svg.append(drawn("path", { class: "roof", d: `M${x(low)},${y(roof.bandwidth * low)}L${x(Math.min(knee, high))},${y(Math.min(roof.flops, roof.bandwidth * high))}L${x(high)},${y(Math.min(roof.flops, roof.bandwidth * high))}` }));
   }
+  points.sort(([a], [b]) => kernels[b].seconds - kernels[a].seconds); // small ones over large ones
   for (const [name, intensity, rate] of points) {
-    const dot = drawn("circle", { cx: x(intensity), cy: y(rate), r: 5, class: name === chosen ? "chosen" : "", "data-kernel": name });
-    dot.append(drawn("title", {}, `${name}\n${countText(rate)}FLOP/s, ${intensity.toPrecision(3)} operations per byte`));
+    const dot = drawn("circle", { cx: x(intensity), cy: y(rate), r: chosen ? 6 : 4 + 14 * Math.sqrt((kernels[name].seconds ?? 0) / (state.data.seconds || Infinity)), class: name === chosen ? "chosen" : "", "data-kernel": name });
+    dot.append(drawn("title", {}, `${operatorsOf(kernels[name])}\n${name}\n${timeText(kernels[name].seconds)}, ${countText(rate)}FLOP/s, ${intensity.toPrecision(3)} operations per byte`));
     dot.addEventListener("click", () => showKernel(name));
     svg.append(dot);
   }
@@ -42,7 +44,7 @@ function rooflineOf(names, width, height, chosen = null) {
 function startRoofline() {
   const plot = rooflineOf(Object.keys(state.data.kernels), 900, 520);
   byId("roofline").replaceChildren(plot ?? element("p", { class: "faint" }, "There are no times of kernels with operations."));
-  if (plot) byId("roofline").append(element("p", { class: "faint" }, state.data.roof ? `The roof was measured: ${countText(state.data.roof.flops)}FLOP/s in a product of matrices, ${countText(state.data.roof.bandwidth)}B/s in a sum that no cache holds.` : "The roof was not measured."));
+  if (plot) byId("roofline").append(element("p", { class: "faint" }, "A point is a kernel, the larger the more time it takes; operations are those of the direct computation, so Winograd's algorithm may lie above the roof."), element("p", { class: "faint" }, state.data.roof ? `The roof was measured: ${countText(state.data.roof.flops)}FLOP/s in a product of matrices, ${countText(state.data.roof.bandwidth)}B/s in a sum that no cache holds.` : "The roof was not measured."));
 }
 
 function startMemory() {
@@ -73,10 +75,11 @@ function flame(title, events) {
       const left = Math.max(0, x(start)), right = Math.min(width, x(start + seconds));
       if (right - left < 0.2) continue;
       const bar = drawn("rect", { class: `block${kernel ? " kernel" : ""}`, x: left, y: depth * row, width: right - left, height: row - 2, "data-name": name });
-      bar.append(drawn("title", {}, `${name}\n${timeText(seconds)}, ${((100 * seconds) / end).toFixed(1)} %`));
+      const text = kernel && state.data.kernels[name] ? operatorsOf(state.data.kernels[name]) : name;
+      bar.append(drawn("title", {}, `${text}\n${name}\n${timeText(seconds)}, ${((100 * seconds) / end).toFixed(1)} %`));
       bar.addEventListener("click", () => { if (kernel) showKernel(name); [from, to] = [start, start + Math.max(seconds, end * 1e-6)]; draw(); });
       fragment.append(bar);
-      if (right - left > 40) fragment.append(drawn("text", { x: left + 3, y: depth * row + 13, "pointer-events": "none" }, name.slice(0, Math.floor((right - left) / 6.5))));
+      if (right - left > 40) fragment.append(drawn("text", { x: left + 3, y: depth * row + 13, "pointer-events": "none" }, text.length * 5.5 < right - left ? text : `${text.slice(0, Math.floor((right - left) / 5.5) - 1)}…`));
     }
     fragment.append(drawn("text", { x: 2, y: row * deep + 12 }, `${timeText(from)} to ${timeText(to)}; a click goes closer, a double-click back`));
     svg.replaceChildren(fragment);
@@ -88,5 +91,5 @@ function flame(title, events) {
 }
 
 function startTime() {
-  byId("time").replaceChildren(flame(`One run: ${timeText(state.data.seconds) || "not measured"} in native code`, state.data.events), flame("Passes", state.data.passes));
+  byId("time").replaceChildren(flame(`A call${state.data.seconds ? ` takes ${timeText(state.data.seconds)} in native code` : ""}; below, one ${state.data.memory ? "kernel by kernel" : "in the virtual machine"}`, state.data.events), flame("Passes", state.data.passes));
 }

@@ -1,7 +1,8 @@
 // The graph: which boxes are open, its layout by the worker, drawing, moving around.
 "use strict";
-const graphView = { open: new Set(), inside: new Map(), above: [], matrix: [1, 0, 0], request: 0, shown: new Map(), hits: new Set(), fit: true, worker: null };
-const ROW = 26, LETTER = 7;
+const graphView = { open: new Set(), inside: new Map(), above: [], matrix: [1, 0, 0], request: 0, shown: new Map(), hits: new Set(), fit: 0, worker: null };
+const ROW = 26, LETTER = 7, EASY = 60;
+const SMALLEST = 0.1, READABLE = 0.7; // scales of a whole graph, and of its beginning
 
 function startWorker() {
   const url = URL.createObjectURL(new Blob([byId("worker").textContent], { type: "text/javascript" }));
@@ -20,11 +21,22 @@ function chooseGraph(number) {
     if (!graphView.inside.has(node[PARENT])) graphView.inside.set(node[PARENT], []);
     graphView.inside.get(node[PARENT]).push(id);
   });
-  const tops = graphView.inside.get(-1);
-  graphView.open = new Set(tops.length === 1 ? tops : []);
-  graphView.fit = true;
+  graphView.open = openAtFirst();
+  graphView.fit = READABLE;
   for (const button of byId("graphs").children) button.classList.toggle("on", +button.dataset.graph === number);
   layOutGraph();
+}
+
+// The main function, and as many others as stay easy to look at.
+function openAtFirst() {
+  const { nodes } = graphOf(), tops = graphView.inside.get(-1).filter(isBox), open = new Set();
+  let shown = graphView.inside.get(-1).length;
+  for (const id of [...tops].sort((a, b) => (nodes[b][LABEL] === "@main") - (nodes[a][LABEL] === "@main"))) {
+    shown += graphView.inside.get(id).length;
+    if (open.size && shown > EASY) break;
+    open.add(id);
+  }
+  return open;
 }
 
 const isBox = (id) => graphView.inside.has(id);
@@ -103,23 +115,36 @@ function drawGraph({ places, paths, size }) {
     if (open) { order.push(...graphView.inside.get(id)); path(id, corner.get(id)); }
   }
   graphView.lines = [];
+  const taken = [], texts = document.createDocumentFragment();
   for (const [a, b, points, type] of lines) {
     const curve = drawn("path", { class: "edge", d: curveOf(points) });
     curve.append(drawn("title", {}, type));
     fragment.append(curve);
     graphView.lines.push([a, b, curve]);
-    const shape = type.match(/^Tensor\[\((.*)\), (\w+)\]$/);
-    if (lines.length < 400 && type) {
-      const [x, y] = points[Math.floor(points.length / 2)];
-      fragment.append(drawn("text", { class: "type", x: x + 2, y: y + 3 }, shape ? `${shape[2]}[${shape[1]}]` : shortened(type)));
-    }
+    if (lines.length >= 400 || !type) continue;
+    const text = shortened(shortType(type)), place = freePlace(points, text.length * 5.6, taken);
+    if (place) texts.append(drawn("text", { class: "type", x: place[0], y: place[1] + 3 }, text));
   }
+  fragment.append(texts); // over all lines
   world.replaceChildren(fragment);
   graphView.size = size;
-  if (graphView.fit) fitGraph();
+  if (graphView.fit) fitGraph(graphView.fit);
   byId("status").textContent = `${graphView.shown.size} of ${nodes.length} nodes`;
   document.body.dataset.ready = String(graphView.request);
   markChosen();
+}
+
+// Where on a line a text covers no other; a line without such a place shows its type when pointed at.
+function freePlace(points, width, taken) {
+  const middle = Math.floor(points.length / 2);
+  const places = points.slice(1).map(([x, y], at) => [(x + points[at][0]) / 2, (y + points[at][1]) / 2]);
+  for (const [x, y] of [points[middle], ...places]) {
+    const box = [x - width / 2, y - 6, x + width / 2, y + 6];
+    if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+    taken.push(box);
+    return [x, y];
+  }
+  return null;
 }
 
 function curveOf(points) {
@@ -136,11 +161,14 @@ function moved([scale, x, y]) {
   byId("world").setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
 }
 
-function fitGraph() {
+// The whole graph, or where it is too large for that at the least scale, where it begins.
+function fitGraph(least = SMALLEST) {
   const canvas = byId("canvas").getBoundingClientRect(), [width, height] = graphView.size ?? [1, 1];
-  const scale = Math.max(0.25, Math.min(1.1, canvas.width / width, canvas.height / height));
-  moved([scale, Math.max(0, (canvas.width - width * scale) / 2), 4]);
-  graphView.fit = false;
+  const scale = Math.max(least, Math.min(1.1, canvas.width / width, canvas.height / height));
+  const first = [...graphView.shown].find(([id, { place }]) => graphOf().nodes[id][KIND] === "parameter" && place);
+  const x = first ? first[1].place[0] + first[1].place[2] / 2 : width / 2, room = canvas.width - width * scale;
+  moved([scale, room >= 0 ? room / 2 : Math.min(0, Math.max(room, canvas.width / 2 - x * scale)), 4]);
+  graphView.fit = 0;
 }
 
 function toggleBox(id) {
@@ -204,10 +232,10 @@ function startGraph() {
   byId("open-all").onclick = () => {
     let shown = 0;
     for (const [box, members] of graphView.inside) if (box !== -1 && (shown += members.length) < 3000) graphView.open.add(box);
-    graphView.fit = true;
+    graphView.fit = READABLE;
     layOutGraph();
   };
-  byId("close-all").onclick = () => { graphView.open = new Set(graphView.inside.get(-1).length === 1 ? graphView.inside.get(-1) : []); graphView.fit = true; layOutGraph(); };
-  byId("fit").onclick = fitGraph;
+  byId("close-all").onclick = () => { graphView.open = openAtFirst(); graphView.fit = READABLE; layOutGraph(); };
+  byId("fit").onclick = () => fitGraph();
   chooseGraph(state.data.graphs.length - 1);
 }

@@ -17,18 +17,22 @@ function found(query) {
   if (!words.length) return results;
   const fits = (text) => words.every((word) => text.includes(word));
   graphOf().nodes.forEach((node, id) => {
-    if (fits(`${node[LABEL]} ${node[KIND]} ${node[TYPE]} ${node[SOURCE]} ${node[READS].join(" ")} ${node[KERNELS].join(" ")} n${id}`.toLowerCase())) results.push([id, `${node[LABEL]}  ${node[TYPE]}`]);
+    if (fits(`${node[LABEL]} ${node[KIND]} ${node[TYPE]} ${node[SOURCE]} ${node[READS].join(" ")} ${node[KERNELS].join(" ")} n${id}`.toLowerCase())) results.push(id);
   });
   return results;
 }
 
 function search() {
   const results = found(byId("search").value), box = byId("results");
-  graphView.hits = new Set(results.map(([id]) => id));
+  graphView.hits = new Set(results);
   for (const [id, { group }] of graphView.shown) group.classList.toggle("hit", graphView.hits.has(id));
   box.hidden = !byId("search").value;
   box.replaceChildren(element("div", { class: "faint bar" }, `${results.length} nodes`));
-  for (const [id, text] of results.slice(0, 60)) box.append(element("button", { "data-id": id, onclick: () => { box.hidden = true; showTab("graph"); choose(id, true); } }, shortened(text)));
+  for (const id of results.slice(0, 60)) {
+    const node = graphOf().nodes[id], open = () => { box.hidden = true; showTab("graph"); choose(id, true); };
+    box.append(element("button", { "data-id": id, onclick: open }, element("span", {}, node[LABEL]), element("span", { class: "faint" }, shortType(node[TYPE]))));
+  }
+  if (results.length > 60) box.append(element("div", { class: "faint bar" }, `… and ${results.length - 60} more`));
 }
 
 function nextStep(direction) {

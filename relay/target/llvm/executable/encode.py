@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from relay.interpreter.values import ConstructorValue, RefValue, TupleValue
+from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, constructor_name
 from relay.lower.kernel import TensorSpec
 from relay.native import layout
 from relay.program import program as isa
@@ -296,7 +296,7 @@ def _option_reader(cases: Mapping[str, Case]) -> Read:
 
 def _class_of(cls: type, cases: Mapping[str, Case]) -> tuple[Case, Fields] | None:
     """The constructor of a Python class, and how to get the fields of an instance."""
-    case = cases.get(_constructor_name(cls))
+    case = cases.get(constructor_name(cls))
     names = getattr(cls, "__match_args__", ())
     if case is None or len(names) != len(case.structure):
         return None
@@ -310,15 +310,8 @@ def _no_fields(value: Any) -> Sequence[Any]:
     return ()
 
 
-def _constructor_name(cls: type) -> str:
-    """The name of the constructor of a class: its own, or the declared one."""
-    declared = vars(cls).get("__relay_data__")
-    case = declared.case(cls) if declared is not None else None
-    return cls.__name__ if case is None else str(case.name)
-
-
 def _class_hint(cls: type, cases: Mapping[str, Case]) -> str | None:
-    case = cases.get(_constructor_name(cls))
+    case = cases.get(constructor_name(cls))
     if case is None:
         return None
     names = getattr(cls, "__match_args__", ())
