@@ -55,17 +55,18 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def environment(folder: Path, *packages: str | Path) -> Path:
-    """The Python of a new environment with these packages."""
-    venv.create(folder, with_pip=True)
+    """The Python of a new environment with these packages and nothing else."""
+    venv.create(folder, with_pip=False)
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    run(python, "-m", "pip", "install", "-q", *packages, cwd=folder)
+    pip = (sys.executable, "-m", "pip", "--python", python)
+    run(*pip, "install", "-q", "--disable-pip-version-check", *packages, cwd=folder)
     return python
 
 
 def build(dist: Path, scratch: Path) -> tuple[Path, Path]:
     """The source distribution and the wheel."""
     dist.mkdir(parents=True, exist_ok=True)
-    python = environment(scratch / "build", "setuptools>=77", "wheel")
+    python = environment(scratch / "build", "setuptools>=77")
     folder = str(dist.resolve())
     made = run(python, "-c", BUILD.format(kind="sdist", folder=folder), cwd=ROOT)
     source = dist / made.splitlines()[-1]
