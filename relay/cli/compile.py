@@ -15,6 +15,7 @@ from relay.cli.output import STDOUT, working, write_text
 from relay.errors import RelayError
 
 if TYPE_CHECKING:
+    from relay.driver import Compiled
     from relay.executors.executable import Executable
 
 
@@ -106,6 +107,14 @@ def compile(
             return
         if quantize:
             how["quantize"] = _integers(quantize)
+        if kind in TEXTS and model.suffix != models.EXECUTABLE:
+            from relay.driver import compile_program  # code of other machines is not loaded
+
+            progress("import", 0, 0)
+            read = models.read_module(model, shapes)
+            made = compile_program(*read, target=target, progress=progress, **how)
+            write_text(TEXTS[kind](made), output)
+            return
         exe = models.executable(model, shapes, threads, target, progress, **how)
         if kind is Emit.artifact:
             exe.save(output)
@@ -145,16 +154,16 @@ def _kernels(module: Any, weights: Any, kind: Emit, **how: Any) -> str:
     return "\n\n".join(f"// {name}\n{text}" for name, text in texts.items())
 
 
-def _llvm(exe: Executable) -> str:
-    return "\n".join(kernel.ir for kernel in exe.program.kernels)
+def _llvm(made: Compiled | Executable) -> str:
+    return "\n".join(kernel.ir for kernel in made.program.kernels)
 
 
-def _assembly(exe: Executable) -> str:
-    return exe.code.target.assembly([kernel.ir for kernel in exe.program.kernels])
+def _assembly(made: Compiled | Executable) -> str:
+    return made.code.target.assembly([kernel.ir for kernel in made.program.kernels])
 
 
-TEXTS: dict[Emit, Callable[[Any], str]] = {
-    Emit.program: lambda exe: str(exe.program),
+TEXTS: dict[Emit, Callable[[Compiled | Executable], str]] = {
+    Emit.program: lambda made: str(made.program),
     Emit.llvm: _llvm,
     Emit.asm: _assembly,
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PROGRAM, EXECUTABLE = ".relay", ".relayx"
 STDIN = Path("-")
 SAVED_MODEL = "saved_model.pb"  # what says that a folder is a model of TensorFlow
+DEFAULTS = {"level": 3}  # options of a compilation that change nothing
 Shapes = Mapping[str, "tuple[int, ...] | int"]
 
 
@@ -35,11 +36,12 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
                 f"the shapes of `{path}` are in its types, and no --shape changes them"
             )
         return _parse_text(path.read_bytes(), str(path)), {}
-    from relay.frontend import from_keras, from_onnx, from_tensorflow, from_tflite
+    from relay.frontend import from_keras, from_mxnet, from_onnx, from_tensorflow, from_tflite
     from relay.frontend.model import (
         Example,
         as_module,
         is_keras,
+        is_mxnet,
         is_pytorch,
         is_tensorflow,
         is_tflite,
@@ -51,7 +53,11 @@ def read_module(path: Path, shapes: Shapes) -> tuple[IRModule, Mapping[str, Any]
         return as_module(path, Example(input_infos=list(shapes.items())))
     if is_tflite(path):
         return from_tflite(path, shapes)  # type: ignore[no-any-return]
-    for is_one, read in ((is_keras, from_keras), (is_tensorflow, from_tensorflow)):
+    for is_one, read in (
+        (is_keras, from_keras),
+        (is_mxnet, from_mxnet),
+        (is_tensorflow, from_tensorflow),
+    ):
         if is_one(path):
             return read(path, _of_inputs(path, shapes))  # type: ignore[no-any-return]
     return from_onnx(path, shapes, freeze_params=None)  # type: ignore[no-any-return]
@@ -75,8 +81,9 @@ def executable(
         options |= {"threads": threads, "target": target, "progress": progress}
         made: Executable = relay.compile(module, weights, **options)
         return made
-    if shapes or target:
-        raise RelayError(f"`{path}` is compiled already: it takes neither --shape nor --target")
+    given = {"shape": shapes, "target": target, **options}
+    if changed := [name for name, value in given.items() if value and value != DEFAULTS.get(name)]:
+        raise RelayError(f"`{path}` is compiled already: it takes no --{changed[0]}")
     loaded: Executable = relay.load(path, threads=threads)
     return loaded
 

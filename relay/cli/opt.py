@@ -74,12 +74,14 @@ def opt(
     from json import dumps
 
     from relay import transform
+    from relay.target.target import wanted
 
+    machine = wanted(target)
     chosen = [] if passes is None else passes_of(passes)
     watching = [Printing.of("before", print_before), Printing.of("after", print_after)]
     timing = transform.PassTimingInstrument()
     module, _ = models.read_module(model, options.shapes_of(shape))
-    with transform.PassContext(opt_level=4, instruments=[*watching, timing]):
+    with transform.PassContext(opt_level=4, instruments=[*watching, timing]), machine:
         for one in chosen:
             module = one(module)
         if level is not None:

@@ -21,6 +21,7 @@ from relay.executors.executable import Executable
 from relay.executors.make import make_executable
 from relay.executors.report import KernelInfo
 from relay.executors.straight_line import StraightLineExecutable
+from relay.frontend.model import as_module
 from relay.ir import expr as ir
 from relay.ir.module import IRModule
 from relay.lower.kernel import Options
@@ -58,6 +59,7 @@ def collect(
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Compile a module and run it; `call` makes the arguments, by default random ones."""
+    module, _ = as_module(module)
     weights = dict(weights or {})
     module = InferType()(module)
     record = _Record(module)

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 
 import relay
 from relay.cli.app import app
+from tests.frontend.tensorflow.graphs import Graph
 
 
 def opt_in_process(*args):
@@ -182,3 +184,67 @@ def test_models_are_quantized(model, command, tmp_path):
     wrong = ("compile", model / "mlp.onnx", "-o", tmp_path / "w.relayx", "--quantize")
     assert "no .npy or .npz file in" in command(*wrong, tmp_path / "empty", code=1)
     assert not (tmp_path / "w.relayx").exists()
+
+
+def test_code_of_other_machines_is_printed(model, command):
+    compiled = ("compile", model / "mlp.onnx", "-o", "-", "--target")
+    arm = ("llvm -mtriple=aarch64-linux-gnu", "--emit")
+    assert "define " in command(*compiled, *arm, "llvm")
+    assert "fmla" in command(*compiled, *arm, "asm")
+    assert "relay program" in command(*compiled, *arm, "program")
+    wrong = ("compile", model / "mlp.onnx", "-o", model / "arm.o", "--target", arm[0])
+    assert "another processor" in command(*wrong, code=1)
+    assert not (model / "arm.o").exists()
+
+
+def test_options_that_could_not_count_are_refused(model, command, tmp_path):
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "m.relayx")
+    again = ("compile", tmp_path / "m.relayx", "-o", tmp_path / "again.o")
+    for name, *value in (("level", 2), ("exact",), ("target", "llvm"), ("shape", "data=1,2")):
+        assert f"takes no --{name}" in command(*again, f"--{name}", *value, code=1)
+    assert "takes no --quantize" in command(*again, "--quantize", model / "x.npy", code=1)
+    assert "no code to link" in command(*again, code=1)
+    wrong = ("opt", model / "mlp.relay", "--passes", "fold-constant", "--target", "nonsense")
+    assert "no target `nonsense`" in command(*wrong, code=1)
+
+
+def test_files_that_are_no_models_are_refused_by_every_command(model, command, tmp_path):
+    (tmp_path / "empty.relay").write_text("")
+    (tmp_path / "broken.relay").write_text("def @main( {")
+    (tmp_path / "broken.relayx").write_bytes(b"PK nonsense")
+    for name in ("broken.onnx", "broken.pt2", "broken.keras", "model.xyz"):
+        (tmp_path / name).write_bytes(b"\xff\x01 nonsense")
+    before = sorted(tmp_path.iterdir())
+    for name in ("compile", "run", "bench", "profile", "inspect", "view", "tune", "opt"):
+        rest = {"compile": ("-o", tmp_path / "x.o"), "opt": ("--level", 1), "view": ("--no-roof",)}
+        for file in (*before, tmp_path, tmp_path / "missing.onnx"):
+            command(name, file, *rest.get(name, ()), code=1)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_models_of_every_format_are_run(command, tmp_path, monkeypatch):
+    """With shapes where the file does not say them."""
+    node = {"op": "relu", "name": "y", "inputs": [[0, 0, 0]]}
+    nodes = [{"op": "null", "name": "data", "inputs": []}, node]
+    symbol = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}
+    (tmp_path / "net-symbol.json").write_text(json.dumps(symbol))
+    (tmp_path / "graph.pb").write_bytes(relu_graph())
+    torch.jit.script(torch.nn.ReLU()).save(tmp_path / "net.pt")
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),)), tmp_path / "n.pt2")
+    np.save(tmp_path / "x.npy", np.float32([[-1, 2, -3], [4, -5, 6]]))
+    for name, *shape in (
+        ("net-symbol.json", "--shape", "data=2,3"),
+        ("graph.pb", "--shape", "data=2,3"),
+        ("net.pt", "--shape", "x=2,3"),
+        ("n.pt2",),
+    ):
+        given = ("--input", tmp_path / "x.npy", "-o", tmp_path / "y.npy")
+        command("run", tmp_path / name, *shape, *given)
+        assert np.load(tmp_path / "y.npy").tolist() == [[0, 2, 0], [4, 0, 6]], name
+
+
+def relu_graph():
+    graph = Graph()
+    graph.input("data", None, None)
+    graph.node("y", "Relu", ["data"])
+    return graph.bytes()

@@ -61,7 +61,8 @@ def _parsed(data: bytes, what: str) -> onnx.ModelProto:
         model.ParseFromString(data)
     except DecodeError:
         raise FrontendError.of(
-            f"{what} is no ONNX model, or it is broken", found=f"{len(data)} bytes"
+            f"{what} is no ONNX model, or it is broken",
+            found=f"{len(data)} bytes, which do not begin like a model of another format either",
         ) from None
     if not model.HasField("graph"):
         raise FrontendError.of(f"{what} has no graph: it is no ONNX model")
