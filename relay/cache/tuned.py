@@ -79,7 +79,7 @@ class Tuned:
         self._results()[result.key] = result
         if self.file is None:
             return
-        line = json.dumps([result.key, result.plan, round(result.speedup, 4), result.tried])
+        line = text(result)
         try:
             made = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(made, "ab", buffering=0) as out:
@@ -106,11 +106,17 @@ class Tuned:
             lines = [] if self.file is None else self.file.read_bytes().splitlines()
         except OSError:
             return {}
-        results = (_parsed(line) for line in lines if line)
+        results = (parsed(line) for line in lines if line)
         return {one.key: one for one in results if one is not None}
 
 
-def _parsed(line: bytes) -> Result | None:
+def text(result: Result) -> str:
+    """A result as a line of JSON."""
+    return json.dumps([result.key, result.plan, round(result.speedup, 4), result.tried])
+
+
+def parsed(line: bytes) -> Result | None:
+    """The result in a line; None if it is damaged."""
     try:
         made: Any = json.loads(line)
         key, plan, speedup, tried = made

@@ -12,6 +12,8 @@ one, and models with equal kernels share them.
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -92,18 +94,21 @@ def tune(
             watch=lambda _, primitives: kernels.extend(primitives),
         )
         kernels = [one for one in kernels if not one.dynamic]
-        tuner = _Tuner(machine, options, store, threads or default_threads(), timeout, end)
+        tuner = Tuner(machine, options, store, threads or default_threads(), timeout, end)
         return tuner.run(kernels, again, report)
 
 
 @dataclass
-class _Tuner:
+class Tuner:
+    """Tunes kernels for a target until `end`, `time.monotonic()`."""
+
     target: Target
     options: Options
     cache: Cache
     threads: int
     timeout: float
-    end: float
+    end: float = math.inf
+    most: int = sys.maxsize  # candidates of a kernel
     worker: TrialWorker | None = None
     asked: str = ""  # the function that the worker was asked for last
 
@@ -127,7 +132,7 @@ class _Tuner:
                 if not waiting and known is not None:
                     found.append(_described(one, known, known=True))
                     continue
-                result, failed = self._tune(key, one, text, waiting, known)
+                result, failed = self._tune(key, one, text, waiting[: self.most], known)
                 tuned.put(result)
                 found.append(_described(one, result, failed=failed))
                 left += len(result.tried) < len(plans)

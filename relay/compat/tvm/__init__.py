@@ -9,7 +9,7 @@ docs/porting.md lists what differs. What has no counterpart is an error that say
 
 from relay.compat.tvm.names import module_names
 
-_SCHEDULES = "relay.compile chooses schedules itself, and caches what it compiles"
+_SCHEDULES = "relay.tune measures schedules, and relay.compile uses the best"
 
 __getattr__, __dir__ = module_names(
     "tvm",
@@ -17,6 +17,7 @@ __getattr__, __dir__ = module_names(
         "__version__": "relay:__version__",
         "IRModule": "relay:IRModule",
         "TVMError": "relay:RelayError",
+        "autotvm": "relay.compat.tvm.autotvm",
         "contrib": "relay.compat.tvm.contrib",
         "cpu": "relay.nd:cpu",
         "device": "relay.nd:device",
@@ -34,7 +35,6 @@ __getattr__, __dir__ = module_names(
     },
     {
         "auto_scheduler": _SCHEDULES,
-        "autotvm": _SCHEDULES,
         "build": "relay.compile makes executables, relay.te kernels of tensor expressions",
         "cuda": 'relay.compile(model, target="cuda") compiles for GPUs',
         "gpu": 'relay.compile(model, target="cuda") compiles for GPUs',
