@@ -18,11 +18,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def commands(page):
-    """The commands `relay …` in blocks, which may stand on one line with `;` between."""
+    """The commands `relay …` in blocks, without comments."""
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
-    shown = [one.strip() for line in lines if line.startswith("relay ") for one in line.split("; ")]
+    shown = [line.partition(" #")[0].strip() for line in lines if line.startswith("relay ")]
     return [one for one in shown if one != "relay program 1"]  # that is the text of a program
 
 
