@@ -6,7 +6,7 @@ A nest is a loop over rows, in which reductions of a row and what reads them fol
     m[i] = max(x[i, k]);  s[i] = sum(exp(x[i, k] - m[i]));  y[i, j] = exp(x[i, j] - m[i]) / s[i]
       ->   rows (i): m, s, y
 
-A sum of products over tensors (`contraction.py`) is a nest with what reads it elementwise. What
+A sum of products over tensors (`products.py`) is a nest with what reads it elementwise. What
 reads another element than its own of a reduction is a nest of its own, launched after it.
 """
 
@@ -19,6 +19,8 @@ from relay.target.cuda.products import Product, recognize
 from relay.te import expr as te
 from relay.te.compute import Tensor
 from relay.te.schedule import Schedule, Stage, create, facts, inline
+
+_BESIDE = 8  # results of one launch
 
 
 @dataclass
@@ -80,8 +82,10 @@ def _nest_to_join(stage: Stage, made: Sequence[Nest], home: dict[int, int]) -> i
     """The nest whose rows a stage can be computed in: the last it reads from."""
     op = stage.computation
     own = [home[id(tensor)] for tensor in op.inputs if id(tensor) in home]
-    if not own or recognize(stage) is not None:
+    if recognize(stage) is not None:
         return None
+    if not own:
+        return _nest_beside(stage, made)
     place = max(own)
     nest = made[place]
     rows = _rows_of_reads(stage, nest)
@@ -94,6 +98,21 @@ def _nest_to_join(stage: Stage, made: Sequence[Nest], home: dict[int, int]) -> i
         return None
     nest.add(stage, rows, columns)
     return place
+
+
+def _nest_beside(stage: Stage, made: Sequence[Nest]) -> int | None:
+    """A nest of elementwise results of the same extents, whose programs compute those of a stage
+    that reads none of them too: the parts of a tensor that is split."""
+    op = stage.computation
+    if stage.is_reduction or not made:
+        return None
+    nest = made[-1]
+    if any(each.is_reduction for each in nest.stages) or len(nest.stages) >= _BESIDE:
+        return None
+    if _extents(op.axes) != nest.rows:
+        return None
+    nest.add(stage, op.axes, ())
+    return len(made) - 1
 
 
 def _rows_of_reads(stage: Stage, nest: Nest) -> tuple[te.Axis, ...] | None:

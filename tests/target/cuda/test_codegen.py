@@ -108,3 +108,10 @@ def test_what_triton_would_take_minutes_for_is_computed_by_the_host():
         lambda x: relay.image.resize3d(x, (4, 4, 4), method="cubic"), ((1, 1, 3, 3, 3), "int16")
     )
     assert texts(mod) == []
+
+
+def test_parts_of_a_tensor_are_results_of_one_launch():
+    x = relay.var("x", shape=(5, 12))
+    mod = relay.IRModule.from_expr(relay.Function([x], relay.split(x, 3, axis=1).astuple()))
+    (text,) = texts(mod)
+    assert len(json.loads(text)["launches"]) == 1
