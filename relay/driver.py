@@ -205,6 +205,7 @@ def compile_program(
         module = state_last(module)
     if quantize is not None:
         module, weights = quantize(module, weights), {}
+    module = machine.narrowed(module)
     if checked:
         module = CheckIndices()(InferType()(module))
     limit: tuple[int, ...] = ()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from relay.ir.expr import Call, Function
+    from relay.ir.module import IRModule
     from relay.target.kernel import Kernel, KernelCode, Scheduled, TensorSpec
     from relay.target.loaded import Loaded
     from relay.te.compute import Tensor
@@ -160,6 +161,10 @@ class Target(metaclass=_ByDescription):
         return Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu}")
 
     # --- lowering: primitive functions to kernels
+
+    def narrowed(self, module: IRModule) -> IRModule:
+        """The program in the precision that the description asks for; by default its own."""
+        return module
 
     def preferred(self, call: Call) -> Call | None:
         """The call in the fastest layouts of this target, over the same arguments; None to keep

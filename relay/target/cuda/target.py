@@ -3,6 +3,7 @@
     Target("cuda")                       the GPU of this machine
     Target("cuda -arch=sm_90")           GPUs of an architecture; compiling needs none
     Target("cuda -precision=tf32")       float32 products on tensor cores, with 10 bits of mantissa
+    Target("cuda -precision=float16")    float32 programs in half precision, where that is enough
 
 It is cheap to import: schedules, code generation and loading are imported on demand.
 """
@@ -18,6 +19,7 @@ from relay.target.target import Store, Target, TargetKind, mistake
 
 if TYPE_CHECKING:
     from relay.ir.expr import Call
+    from relay.ir.module import IRModule
     from relay.program.native import NativeProgram
     from relay.program.program import Program
     from relay.target.kernel import Kernel, KernelCode, Scheduled
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from relay.te.expr import Extent
     from relay.te.schedule import Schedule
 
-PRECISIONS = ("float32", "tf32")
+PRECISIONS = ("float32", "tf32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,7 +38,7 @@ class CUDATarget(Target):
     kind: ClassVar[TargetKind] = TargetKind("cuda")
     options: ClassVar[Mapping[str, str]] = {
         "arch": "the architecture: sm_80, sm_90, …",
-        "precision": "of products of float32: float32, or tf32 for tensor cores",
+        "precision": "of programs of float32: float32, tf32 (of products), float16 or bfloat16",
     }
 
     arch: str
@@ -62,6 +64,19 @@ class CUDATarget(Target):
         return architecture(self.arch)
 
     # --- lowering
+
+    def narrowed(self, module: IRModule) -> IRModule:
+        if self.precision in ("float32", "tf32"):
+            return module
+        from relay.transform import InferType, ToMixedPrecision
+        from relay.transform.context import PassContext
+
+        outer = PassContext.current()
+        config = {**outer.config, "relay.ToMixedPrecision.keep_orig_output_dtype": True}
+        with PassContext(
+            outer.opt_level, outer.required_pass, outer.disabled_pass, config=config
+        ):
+            return ToMixedPrecision(self.precision)(InferType()(module))
 
     def preferred(self, call: Call) -> Call | None:
         from relay.target.cuda.layouts import preferred

@@ -5,12 +5,15 @@ import pytest
 
 import relay
 from relay.cache import Cache
+from relay.driver import compile_program
 from relay.errors import TargetError
+from relay.program.program import flatten
 from relay.target import Target
 from relay.target.cuda import driver
 from relay.target.cuda.architecture import ARCHITECTURES, of_capability
 from relay.target.cuda.target import CUDATarget
 from relay.testing import mlp
+from tests.support.gpu_texts import Uncompiled
 
 
 def test_a_target_is_an_architecture_and_a_precision():
@@ -20,6 +23,18 @@ def test_a_target_is_an_architecture_and_a_precision():
     assert Target(str(target)) == target and hash(Target(str(target))) == hash(target)
     assert str(Target({"kind": "cuda", "arch": "sm_80"})) == "cuda -arch=sm_80"
     assert pickle.loads(pickle.dumps(target)) == target
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_a_program_is_narrowed_between_its_arguments_and_results(kind):
+    x, w = relay.var("x", shape=(40, 64)), relay.var("w", shape=(32, 64))
+    mod = relay.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
+    made = compile_program(mod, target=Uncompiled("sm_90", kind), cache=Cache(None))
+    main = made.program["main"]
+    kinds = {main.registers[r].dtype for r in (*main.inputs, *flatten(main.result))}
+    assert kinds == {"float32"}
+    products = [k for k in made.program.kernels if "dense" in k.name]
+    assert {spec.dtype for k in products for spec in k.inputs} == {kind}
 
 
 @pytest.mark.parametrize(
