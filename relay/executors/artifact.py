@@ -7,7 +7,8 @@ The file is an uncompressed ZIP archive, so that weights are used in the mapped 
     code/0.o, …            its kernels
     code/program.o         its functions (only whole programs)
     code/runtime.o, …      the runtime of both (`Target.support`)
-    constants.safetensors  the constants that kernels read: packed weights
+    constants.safetensors  the constants that kernels read: packed weights; if the executable was
+                           made on another machine, the weights that they are computed from
     params.safetensors     the original weights (only `save(…, params=True)`)
     state.safetensors      the state (only where there is one), and its initial values
     initial.safetensors
@@ -110,6 +111,7 @@ def _members(exe: Executable, params: bool) -> dict[str, bytes]:
         "outputs": [str(info) for info in exe.outputs],
         "code": len(exe.code.objects),
         "native": None if native is None else native.facts(),
+        "prepared": exe.runs_here,
         "convention": None if exe.convention is None else exe.convention.to_json(),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
@@ -180,9 +182,12 @@ def _load(source: Any, options: Mapping[str, Any], verify: bool = False) -> Exec
     _check_native(path, program, native)
     constants = _tensors(path, members[CONSTANTS])
     weights = _tensors(path, members[PARAMS]) if PARAMS in members else {}
-    _check_constants(path, program, constants)
+    is_prepared = manifest.get("prepared") is not False
+    _check_constants(path, program, constants, is_prepared)
     initial, current = _state(path, program, members)
-    prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
+    prepared = None
+    if is_prepared:
+        prepared = {c.name: constants.pop(c.name) for c in program.constants if not c.is_given}
     objects = tuple(bytes(members[name]) for name in names)
     used = {name.removeprefix(SUPPORT): bytes(members[name]) for name in support}
     code = Code(target, objects, native, used)
@@ -341,10 +346,14 @@ def _is_one(array: np.ndarray, spec: Spec) -> bool:
     return all(a == b or not isinstance(b, int) for a, b in zip(array.shape, shape, strict=True))
 
 
-def _check_constants(path: Path, program: Program, found: Mapping[str, np.ndarray]) -> None:
-    """Check the constants, whose sizes kernels rely on."""
+def _check_constants(
+    path: Path, program: Program, found: Mapping[str, np.ndarray], prepared: bool
+) -> None:
+    """Check the constants, whose sizes kernels rely on; without those that are `prepared`, the
+    weights that these are computed from."""
     table = program.constant_table
-    for name in {*constants_of_calls(program), *found}:
+    needed = {c.name for c in program.constants if c.is_given}
+    for name in {*(constants_of_calls(program) if prepared else needed), *found}:
         if name not in table or name not in found:
             raise _refusal(path, f"constant {name!r} is missing, or unknown")
         spec = table[name].spec

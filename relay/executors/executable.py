@@ -56,13 +56,15 @@ class Executable(HasWeights, HasState, ABC):
     """A compiled model. `weights` are the given constants by name, `prepared` the constants
     computed from them, if known."""
 
+    runs_here = True  # not for those that are saved only
     _loaded: Loaded
     convention: Convention | None = None  # of the model, which calls follow
     inputs: tuple[Any, ...]  # names and types
     outputs: tuple[Any, ...]
 
     def __init__(self, program: isa.Program, code: Code, threads: int | None) -> None:
-        code.target.require_here("the code")
+        if self.runs_here:
+            code.target.require_here("the code")
         self.program = program
         self.code = code
         self.threads = default_threads() if threads is None else threads

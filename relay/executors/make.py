@@ -9,6 +9,7 @@ import numpy as np
 
 from relay.errors import RelayError, TargetError
 from relay.executors.convention import Convention
+from relay.executors.elsewhere import ElsewhereExecutable
 from relay.executors.executable import Code, Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.program.program import MAIN, Program
@@ -28,16 +29,23 @@ def make_executable(
     memory: int = 0,
     classes: Mapping[str, type] | None = None,
 ) -> Executable:
-    """The executable of a program. `weights` are the given constants by name, `prepared` the
-    constants computed from them, if known, `state` the initial values of the state, `current` its
-    present ones, if they are others, `convention` how the model is called. `stack` and `memory`
-    are limits of a whole program, `classes` the Python classes of its results."""
+    """The executable of a program; one for another machine can be saved only.
+
+    `weights` are the given constants by name, `prepared` the constants computed from them, if
+    known, `state` the initial values of the state, `current` its present ones, if they are others,
+    `convention` how the model is called. `stack` and `memory` are limits of a whole program,
+    `classes` the Python classes of its results.
+    """
     for name, limit in (("stack", stack), ("memory", memory)):
         if type(limit) is not int or limit < 0:
             raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")
     parts = (program, code, weights, threads, prepared)
     kept: dict[str, Any] = {"state": state, "current": current, "convention": convention}
     limits = {"stack": stack, "memory": memory, "classes": classes}
+    try:
+        code.target.require_here("the code")
+    except TargetError as reason:
+        return ElsewhereExecutable(program, code, weights, threads, reason, **kept)
     made: Executable | None = code.target.executable(*parts, **kept, **limits)
     if made is not None:
         return made
