@@ -172,7 +172,9 @@ class SystemDriver(Driver):
             count = self._call(driver.cuDeviceGetCount)
         except (RuntimeError, EvaluationError) as error:
             raise TargetError.of(
-                "there is no working NVIDIA driver on this machine", found=_first_line(error)
+                "there is no working NVIDIA driver on this machine",
+                found=_first_line(error),
+                hint="install it, or compile for the processor: target='llvm'",
             ) from None
         if not count:
             raise TargetError.of("there is no NVIDIA GPU in this machine")

@@ -19,6 +19,7 @@ from relay.te import expr as te
 from relay.te.compute import Computation, Placeholder, Procedure, Tensor
 from relay.te.schedule import Schedule
 
+_UNKNOWN_SIZES = "its sizes are known at run time only"
 DEVICE = '{"arch": '  # how the text of a kernel for the device begins
 
 
@@ -49,11 +50,14 @@ def reason(outputs: Sequence[Tensor]) -> str | None:
         if tensor.dtype not in TYPES:
             return f"there is no type `{tensor.dtype}` in kernels for the device"
         if not all(isinstance(extent, te.Const) for extent in tensor.shape):
-            return "its sizes are known at run time only"
+            return _UNKNOWN_SIZES
         if isinstance(tensor.op, Procedure):
             return f"`{tensor.name}` is written out as loops"
         if isinstance(tensor.op, Computation):
+            own = {*tensor.op.axes, *tensor.op.reduction_axes}
             for body in tensor.op.bodies:
+                if not te.variables(body) <= own:
+                    return _UNKNOWN_SIZES
                 if found := _unsupported(body):
                     return found
             pending += tensor.op.inputs

@@ -73,9 +73,7 @@ class CUDATarget(Target):
 
         outer = PassContext.current()
         config = {**outer.config, "relay.ToMixedPrecision.keep_orig_output_dtype": True}
-        with PassContext(
-            outer.opt_level, outer.required_pass, outer.disabled_pass, config=config
-        ):
+        with PassContext(outer.opt_level, outer.required_pass, outer.disabled_pass, config=config):
             return ToMixedPrecision(self.precision)(InferType()(module))
 
     def preferred(self, call: Call) -> Call | None:

@@ -14,7 +14,6 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from relay import dtypes
 from relay.immutable import frozen
 from relay.native import layout
 from relay.target.cuda import host
@@ -73,7 +72,7 @@ class Stubs:
     def entry(self, kernel: Kernel) -> str:
         return entry(kernel)
 
-    def needs_workspace(self, kernel: Kernel) -> bool:
+    def runs_on_host(self, kernel: Kernel) -> bool:
         return not is_on_device(kernel)
 
     def text(self, names: Sequence[str]) -> str:
@@ -136,18 +135,6 @@ class _Text:
     def pass_on(self, number: int, value: str) -> None:
         self.line(f"store ptr {value}, ptr {self.word('%words', number)}")
 
-    def nbytes(self, spec: TensorSpec) -> str:
-        """The size of a tensor in bytes."""
-        total = str(dtypes.to_numpy(spec.dtype).itemsize)
-        for size in spec.shape:
-            if isinstance(size, int):
-                factor = str(size)
-            else:
-                place = len(self.tensors) + self.kernel.sizes.index(size)
-                factor = self.value(f"load i64, ptr {self.word('%args', place)}")
-            total = self.value(f"mul i64 {total}, {factor}")
-        return total
-
     def text(self) -> str:
         head = f"define i32 {symbol(entry(self.kernel))}(ptr %ctx, ptr %args) nounwind {{"
         begin = ["entry:", f"  %words = alloca [{self.words} x i64], align 16"]
@@ -198,7 +185,7 @@ def _copying(kernel: Kernel) -> str:
         if _is_scalar(spec):
             stub.pass_on(number, place)
             continue
-        size = stub.nbytes(spec)
+        size = stub.value(f"load i64, ptr {stub.word('%args', stub.words + number)}")
         copy = stub.value(f"call ptr @relay_frame(ptr %ctx, i64 {size})")
         stub.fail_unless(stub.value(f"icmp ne ptr {copy}, null"), str(abi.OUT_OF_MEMORY))
         stub.pass_on(number, copy)

@@ -122,6 +122,12 @@ class Tensors(Emitter):
         result = self.make(f"extractvalue {kind} {both}, 0", "i64").text
         return result, self.make(f"extractvalue {kind} {both}, 1", "i1").text
 
+    def _nbytes(self, register: isa.Register) -> str:
+        """The size in bytes of a tensor that is an object."""
+        if isa.is_static(spec := self.tensor(register)):
+            return str(isa.nbytes(spec))
+        return self.load("i64", self.text_of(register), layout.TENSOR_BYTES)
+
     def compute_size(self, instruction: isa.ComputeSize) -> None:
         given = self.text_of(instruction.left), self.text_of(instruction.right)
         result, over = self.with_overflow(f"s{instruction.op}", *given)
@@ -206,13 +212,18 @@ class Tensors(Emitter):
                 written.append((register, place))
             addresses.append(("ptr", place))
         addresses += [("i64", self.text_of(register)) for register in instruction.sizes]
-        args = self.stack("args", len(addresses) + 1)
+        device = self.unit.device
+        tensors = [*instruction.inputs, *instruction.outputs]
+        sizes = tensors if device is not None and device.runs_on_host(kernel) else []
+        args = self.stack("args", len(addresses) + 1 + len(sizes))
+        for position, register in enumerate(sizes, len(addresses) + 1):
+            if isinstance(self.spec(register), TensorSpec):
+                self.store("i64", self._nbytes(register), args, 8 * position)
         for position, (kind, value) in enumerate(addresses):
             self.store(kind, value, args, 8 * position)
         workspace = self._workspace(kernel, args)
         if workspace is not None:
             self.store("ptr", workspace, args, 8 * len(addresses))
-        device = self.unit.device
         name = symbol(kernel.name if device is None else device.entry(kernel))
         status = self.make(f"call i32 {name}(ptr %ctx, ptr {args})", "i32").text
         if workspace is not None:
@@ -227,7 +238,7 @@ class Tensors(Emitter):
 
     def _workspace(self, kernel: Kernel, args: str) -> str | None:
         """The workspace for one call of a kernel, if it needs one."""
-        if self.unit.device is not None and not self.unit.device.needs_workspace(kernel):
+        if self.unit.device is not None and not self.unit.device.runs_on_host(kernel):
             return None
         if kernel.sized_workspace:
             name = self.unit.workspace_of(kernel.name)

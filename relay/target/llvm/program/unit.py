@@ -23,8 +23,9 @@ class Device(Protocol):
     def entry(self, kernel: Kernel) -> str:
         """The function that is called in place of a kernel, with the same arguments."""
 
-    def needs_workspace(self, kernel: Kernel) -> bool:
-        """Whether that takes a workspace in memory of the host."""
+    def runs_on_host(self, kernel: Kernel) -> bool:
+        """Whether that takes a workspace in memory of the host, whose address is followed by the
+        sizes of the kernel's tensors in bytes."""
 
     def text(self, names: Sequence[str]) -> str:
         """The code of these functions, for kernels by name."""
