@@ -68,8 +68,9 @@ class CUDATarget(Target):
     def narrowed(self, module: IRModule) -> IRModule:
         if self.precision in ("float32", "tf32"):
             return module
-        from relay.transform import InferType, ToMixedPrecision
         from relay.transform.context import PassContext
+        from relay.transform.infer_type import InferType
+        from relay.transform.precision.to_mixed_precision import ToMixedPrecision
 
         outer = PassContext.current()
         config = {**outer.config, "relay.ToMixedPrecision.keep_orig_output_dtype": True}
