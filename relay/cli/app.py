@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from relay.cli import bench, cache, compile, doctor, inspect, opt, profile, run, tune, view
-from relay.cli.output import say
+from relay.cli.output import CLOSED, say
 from relay.errors import RelayError
 
 WRONG_COMMAND, INTERRUPTED = 2, 130
@@ -61,6 +61,10 @@ def main() -> None:
         if status == INTERRUPTED:  # typer's answer to Ctrl-C
             raise KeyboardInterrupt
         sys.exit(status)
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # rich's end of a help nobody reads
+            sys.exit(CLOSED)
+        raise
     except (typer.Abort, KeyboardInterrupt):
         signal(SIGINT, SIG_IGN)  # it is ending already
         fail("interrupted", INTERRUPTED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from relay.cli import models, options
-from relay.cli.output import show, write_text
+from relay.cli.output import show, working, write_text
 
 if TYPE_CHECKING:
     from relay.transform.instruments import PassTime
@@ -80,13 +80,16 @@ def opt(
     chosen = [] if passes is None else passes_of(passes)
     watching = [Printing.of("before", print_before), Printing.of("after", print_after)]
     timing = transform.PassTimingInstrument()
-    module, _ = models.read_module(model, options.shapes_of(shape))
-    with transform.PassContext(opt_level=4, instruments=[*watching, timing]), machine:
-        for one in chosen:
-            module = one(module)
-        if level is not None:
-            module = models.optimized(module, level, target)
-        report = dumps(_plain(timing.passes)) if json else timing.render()
+    with working(f"rewriting {model.name}") as progress:
+        progress("import", 0, 0)
+        module, _ = models.read_module(model, options.shapes_of(shape))
+        progress("passes", 0, 0)
+        with transform.PassContext(opt_level=4, instruments=[*watching, timing]), machine:
+            for one in chosen:
+                module = one(module)
+            if level is not None:
+                module = models.optimized(module, level, target)
+            report = dumps(_plain(timing.passes)) if json else timing.render()
     if times:
         print(report, file=sys.stderr)
     write_text(str(module).rstrip("\n"), output)

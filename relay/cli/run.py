@@ -43,7 +43,8 @@ def run(
         exe = models.executable(model, shapes, threads, target, progress, level=level)
     normal = Normal(numbers(mean, "--mean"), numbers(std, "--std"))
     args, named = call_of(exe, given, seed, normal)
-    results = _by_name(exe, exe(*args, **named))
+    with working("running"):
+        results = _by_name(exe, exe(*args, **named))
     if output is not None:
         _save(results, output)
         return

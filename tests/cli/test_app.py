@@ -124,8 +124,9 @@ def test_ctrl_c_while_it_compiles_and_runs(command, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
-def test_a_closed_pipe_is_no_traceback(model):
-    process = start("opt", model / "mlp.relay", "--passes", "infer-type")
+@pytest.mark.parametrize("args", [("opt", "mlp.relay", "--passes", "infer-type"), ("--help",)])
+def test_a_closed_pipe_is_no_traceback(args, model):
+    process = start(*args, cwd=model)
     process.stdout.close()
     err = process.stderr.read()
     process.wait(timeout=60)
