@@ -17,8 +17,9 @@ pytestmark = [
 
 
 def small():
+    """A program from text, whose expressions have a place there."""
     module, params = mlp.get_workload(batch_size=1, image_shape=(1, 4, 4), num_classes=3)
-    return collect(module, params)
+    return collect(relay.parse(str(module), source_name="mlp.relay"), params)
 
 
 def network():
@@ -98,6 +99,18 @@ def test_what_is_shown_is_what_the_compiler_has(model, browser, tmp_path):
     if seconds is not None:
         each = seconds / data["kernels"][kernel]["calls"]
         assert browser.run(f"timeText({each})") in browser.run("byId('details').textContent")
+
+    # from a node of the imported program to what becomes of it
+    if model is small:
+        dense = next(
+            i for i, node in enumerate(data["graphs"][0]["nodes"]) if node[0] == "nn.dense"
+        )
+        browser.settle("chooseGraph(0)")
+        browser.settle(f"choose({dense}, true)")
+        browser.click("[data-compiled]")
+        browser.wait("document.body.dataset.ready === String(graphView.request)")
+        chosen = nodes[browser.run("state.graph === 1 ? state.chosen : -1")]
+        assert chosen[0] == "nn.dense" and chosen[5] == data["graphs"][0]["nodes"][dense][5]
 
     # search, by keys only
     browser.press("1")

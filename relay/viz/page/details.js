@@ -16,6 +16,17 @@ function section(title, text, open = false) {
   return made;
 }
 
+// Buttons for the nodes of the compiled program that come from the same source.
+function compiledFrom(node) {
+  const last = state.data.graphs.length - 1, { nodes } = state.data.graphs[last], span = element("span");
+  if (state.graph === last || !node[SOURCE]) return "";
+  nodes.forEach((other, id) => {
+    if (other[SOURCE] !== node[SOURCE] || other[KIND] === "fused") return;
+    span.append(element("button", { "data-compiled": id, onclick: () => { chooseGraph(last); choose(id, true); } }, shortened(other[LABEL])), " ");
+  });
+  return span.children.length ? span : "";
+}
+
 function showDetails() {
   const id = state.chosen, panel = byId("details");
   if (id === -1) { panel.replaceChildren(...overview()); return; }
@@ -31,7 +42,7 @@ function showDetails() {
     ["kind", node[KIND]], ["number", `%n${id}`], ["type", node[TYPE]],
     ["reads", links(edges.filter((e) => within(e[1]) && !within(e[0])).map((e) => [e[0], e[2]]))],
     ["read by", links(edges.filter((e) => within(e[0]) && !within(e[1])).map((e) => [e[1], e[2]]))],
-    ["weights", node[READS].join("; ")],
+    ["weights", node[READS].join("; ")], ["becomes", compiledFrom(node)],
   ]));
   if (isBox(id)) made.push(element("button", { onclick: () => toggleBox(id) }, graphView.open.has(id) ? "Close the box" : "Open the box"));
   made.push(section("Relay", node[TEXT], true), section("source", node[SOURCE], true));

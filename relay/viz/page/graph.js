@@ -14,6 +14,7 @@ function chooseGraph(number) {
   state.graph = number;
   state.chosen = -1;
   graphView.hits = new Set();
+  graphView.shown = new Map();
   const { nodes } = graphOf();
   graphView.above = nodes.map((node) => node[PARENT]);
   graphView.inside = new Map([[-1, []]]);
