@@ -123,12 +123,19 @@ def with_value(text: str, value: float) -> str | None:
     return text.replace(REAL_VALUE, f"{value:g}")
 
 
-# Marks a check of indices that may be negative.
+# Marks of checks in kernels: an index that may be negative, a number that has one valid value, and
+# one that is not 0.
 FROM_BACK = "from either end"
+MATCHING = "which must match,"
+NONZERO = "which must not be 0,"
 
 
 def allowed_indices(what: str, extent: int) -> str:
     """The valid indices of an axis of that extent; `what` is the name of the index in the check."""
+    if MATCHING in what:
+        return str(extent)
+    if NONZERO in what:
+        return "a number other than 0"
     if extent == 0:
         return "no index: the axis has no elements"
     return f"{-extent if FROM_BACK in what else 0} to {extent - 1}"

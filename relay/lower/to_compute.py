@@ -63,7 +63,7 @@ def to_compute(function: Function, shapes: Shapes = NUMBERS) -> Computed:
     operators: list[str] = []
     for param in function.params:
         given = shapes.type_of(param)
-        _require_room(given, param)
+        require_room(given, param)
         values[param] = tree.run(_placeholders(given, param.name_hint, param, inputs, shapes))
     shapes.started(inputs)
     body, lets = function.body, []
@@ -123,12 +123,12 @@ def _call(expr: Call, op: OpDef, args: Sequence[Value], shapes: Shapes) -> Value
     if op.compute is None:
         raise error_at(expr, f"operator `{op.name}` does not say how it is computed")
     made = shapes.result(expr, op, args)
-    _require_room(made, expr)
+    require_room(made, expr)
     out = tree.run(_specs(made, expr, shapes))
     return op.compute(*args, out=out, **keywords(expr, op))
 
 
-def _require_room(ty: Type, expr: Expr) -> None:
+def require_room(ty: Type, expr: Expr) -> None:
     """Refuse tensors so large that indices would overflow, even if they are never stored."""
     for part in tree.postorder(ty):
         if isinstance(part, TensorType) and not part.occurs:

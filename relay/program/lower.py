@@ -34,6 +34,7 @@ from relay.ir import expr, types
 from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.lower.kernel import TensorSpec
+from relay.lower.to_compute import require_room
 from relay.nd import NDArray
 from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
@@ -245,6 +246,7 @@ class _StraightLine:
         mine = not is_external(function)
         if mine and len(given) == len(specs) == 1 and only_reshapes(function):
             (tensor,) = given
+            require_room(result_type, call)
             return At(tensor.stage, tensor.stage.view(tensor.register, specs[0]))
         lowered = self.stages.lower(function, given)
         made = self.stages.steps(lowered, given, specs, self.main, where=place_of(call.span))

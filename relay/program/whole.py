@@ -36,7 +36,7 @@ from relay.ir.expr import Call, Expr, GlobalVar, Let, Tuple, TupleGetItem, Var
 from relay.ir.module import IRModule
 from relay.ir.types import FuncType, TensorType, Type
 from relay.lower.kernel import Lowered, TensorSpec
-from relay.lower.to_compute import calls_of, to_compute
+from relay.lower.to_compute import calls_of, require_room, to_compute
 from relay.nd import NDArray
 from relay.op.annotation import annotated
 from relay.op.opdef import OpDef
@@ -536,6 +536,7 @@ class Body:
         if only_reshapes(function) and not self.has_scalars(function, any):
             (value,), (spec,) = given, specs
             assert isinstance(spec, TensorSpec)
+            require_room(call.checked_type, call)
             return At(value.stage, value.stage.view(value.register, spec))
         return self.steps(call, self.stages.lower(function, given), given, specs)
 

@@ -273,6 +273,44 @@ def test_a_slice_takes_only_what_fits_into_it() -> None:
         run("strided_set", data, np.ones((2, 2)), *bounds[:2], np.array([0]))
     with pytest.raises(EvaluationError, match="`axes` is out of range"):
         run("strided_set", data, np.ones((2, 2)), *(np.array([1, 1, 1]),) * 3)
+    with pytest.raises(TypeCheckError, match="a stride of `strided_set` is zero"):
+        relay.strided_set(relay.const(data), relay.const(data), [0], [1], [0])
+
+
+def test_compiled_code_refuses_a_stride_of_zero() -> None:
+    data = relay.const(np.zeros(5, "float32"))
+    stride = relay.var("stride", shape=(1,), dtype="int64")
+    made = relay.strided_set(data, relay.const(np.ones(2, "float32")), [1], [5], stride)
+    exe = relay.compile(relay.Function([stride], made))
+    assert exe(np.array([2])).tolist() == [0, 1, 0, 1, 0]
+    with pytest.raises(EvaluationError, match="a stride of `strided_set` is zero"):
+        exe(np.array([0]))
+
+
+def test_compiled_code_refuses_another_number_of_elements() -> None:
+    indices, shape, other = (
+        relay.var(name, shape=extents, dtype="int64")
+        for name, extents in (("indices", (1, 2)), ("shape", (2,)), ("other", (2,)))
+    )
+    made = relay.sparse_reshape(indices, shape, other).astuple()
+    exe = relay.compile(relay.Function([indices, shape, other], made))
+
+    def ask(before: list[int], after: list[int]) -> list[list[int]]:
+        return [
+            found.tolist() for found in exe(np.array([[1, 2]]), *map(np.array, (before, after)))
+        ]
+
+    assert ask([2, 6], [-1, 3]) == [[[2, 2]], [4, 3]]
+    for before, after, message in (
+        ([2, 6], [5, 3], "the number of elements"),
+        ([2, 6], [-1, -1], "the number of extents of `new_shape` to be inferred"),
+        ([0, 6], [-1, 0], "the number of elements beside an inferred extent"),
+        ([2**62, 3], [-1, 3], "an extent of `prev_shape`"),
+        ([2, 6], [2**62, 2**62], "an extent of `new_shape`"),
+        ([2, -6], [2, -6], "an extent of `prev_shape`"),
+    ):
+        with pytest.raises(EvaluationError, match=f"{message}.* is out of range"):
+            ask(before, after)
 
 
 @pytest.mark.parametrize("numbers", [[0, 2, 2], [0, 3, 1], [0, -1, 1]])

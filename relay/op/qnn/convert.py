@@ -37,6 +37,7 @@ from relay.op.qnn.parameters import (
     quantized_element,
     require_dtype,
     spread,
+    with_zero_point,
 )
 from relay.op.site import FLOATING, Elements, Relation, Site
 
@@ -245,10 +246,8 @@ def _requantize_compute(
         zero, new_zero = parameters_at(zero_points, i, axis)
         factor = factors[places(factors.shape, channel_of(i, axis, *scales))]
         product = distance(data[i], zero, compute_dtype) * factor
-        # sums that float32 cannot represent exactly saturate anyway
-        sums = compute_dtype if te.width(out.dtype) <= 16 else "float64"
-        whole = te.cast(_nearest(product, known.ties), sums)
-        return te.cast(whole + te.cast(new_zero, sums), out.dtype)
+        whole = _nearest(product, known.ties)
+        return te.cast(with_zero_point(whole, new_zero, out.dtype), out.dtype)
 
     return te.compute(out.shape, element)
 

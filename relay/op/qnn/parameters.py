@@ -164,10 +164,19 @@ def real_element(data: te.Expr, scale: te.Expr, zero_point: te.Expr) -> te.Expr:
     return centered * te.cast(scale, "float64")
 
 
+def halves(zero_point: te.Expr, dtype: str) -> tuple[te.Expr, te.Expr]:
+    """A zero point as an int32 of 16 bits, and the rest as a float: 0 unless it is wider."""
+    low = te.cast(te.cast(zero_point, "int16"), "int32")
+    carry = (zero_point >> 15) & 1
+    return low, te.cast((zero_point >> 16) + carry, dtype) * te.const(65536.0, dtype)
+
+
 def distance(data: te.Expr, zero_point: te.Expr, dtype: str = "float32") -> te.Expr:
     """An element minus its zero point, rounded once to a float."""
     if te.width(data.dtype) <= 16:
-        return te.cast(te.cast(data, "int32") - te.cast(zero_point, "int32"), dtype)
+        # both differences are exact but for the last rounding
+        low, rest = halves(zero_point, dtype)
+        return te.cast(te.cast(data, "int32") - low, dtype) - rest
     # exact for integers of 32 bits
     return te.cast(te.cast(data, "float64") - te.cast(zero_point, "float64"), dtype)
 
@@ -175,9 +184,16 @@ def distance(data: te.Expr, zero_point: te.Expr, dtype: str = "float32") -> te.E
 def quantized_element(value: te.Expr, scale: te.Expr, zero_point: te.Expr, dtype: str) -> te.Expr:
     """A quantized element."""
     whole = te.call("round", value / te.cast(scale, value.dtype))
-    # sums that float32 cannot represent exactly saturate anyway
-    sums = value.dtype if te.width(dtype) <= 16 else "float64"
-    return te.cast(te.cast(whole, sums) + te.cast(zero_point, sums), dtype)
+    return te.cast(with_zero_point(whole, zero_point, dtype), dtype)
+
+
+def with_zero_point(whole: te.Expr, zero_point: te.Expr, dtype: str) -> te.Expr:
+    """A float without a fraction plus a zero point, exact unless it saturates in `dtype`."""
+    if te.width(dtype) > 16:
+        return te.cast(whole, "float64") + te.cast(zero_point, "float64")
+    # sums of more than 17 bits saturate, and smaller ones are exact
+    low, rest = halves(zero_point, whole.dtype)
+    return whole + rest + te.cast(low, whole.dtype)
 
 
 # --- samples -----------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
     scaled(x, factor())                         x times the factor, rounded once
 
 The product of a 33-bit integer and a 31-bit multiplier fits into int64. Wider integers are `Long`:
-high * 2**32 + low. Intermediate values saturate at 62 bits, which the result types of at most 32
-bits cannot tell apart.
+high * 2**32 + low. Values that are shifted left saturate, far outside of the result types, which
+have at most 32 bits.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _halved(product: te.Expr, factor: Factor) -> te.Expr:
     """The product shifted by the exponent of the factor, with ties rounded up."""
     right = _right(factor)
     left = te.maximum(-right, 0)
-    bound = te.const(1 << 62, "int64") >> left
+    bound = te.const((1 << 63) - 1, "int64") >> left
     inside = te.minimum(te.maximum(product, -bound), bound)
     return (((inside << left) >> te.maximum(right, 0)) + 1) >> 1
 
@@ -139,9 +139,10 @@ def scaled_long(value: Long, factor: Factor, rounding: Rounding = "UPWARD") -> t
         return te.select(below, -size, size)
     whole = carried(value.high * factor.multiplier, value.low * factor.multiplier)
     right = _right(factor)
-    # the high word is shifted by 32 - right, saturating
+    # the high word is shifted by 32 - right, saturating if that is to the left: to 2**62, since the
+    # shifted low word is added
     left = te.maximum(32 - right, 0)
-    bound = te.const(1 << 61, "int64") >> left
+    bound = te.const((1 << 63) - 1, "int64") >> (left + te.minimum(left, 1))
     high = te.minimum(te.maximum(whole.high, -bound), bound)
     low = te.select(te.equal(high, whole.high), whole.low, te.const(0, "int64"))
     shifted = ((high << left) >> te.maximum(right - 32, 0)) + (

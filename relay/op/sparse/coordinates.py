@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from relay import dtypes, te
-from relay.errors import EvaluationError
+from relay.errors import MATCHING, NONZERO, EvaluationError
+from relay.extents import LARGEST_SIZE
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr, TupleWrapper, const
@@ -403,11 +404,16 @@ def _sparse_reshape(
     indices: np.ndarray, prev_shape: np.ndarray, new_shape: np.ndarray
 ) -> tuple[Any, ...]:
     before, after = prod(prev_shape.tolist()), new_shape.tolist()
+    for name, shape in (("prev_shape", prev_shape.tolist()), ("new_shape", after)):
+        if min(shape, default=0) < -1 or prod(max(extent, 1) for extent in shape) > LARGEST_SIZE:
+            raise EvaluationError.of(
+                f"an extent of `{name}` is out of range", "less than 2^63 elements", str(shape)
+            )
     unknown = [axis for axis, extent in enumerate(after) if extent == -1]
     rest = prod(extent for extent in after if extent != -1)
     if len(unknown) == 1 and rest:
         after[unknown[0]] = before // rest
-    if prod(after) != before or any(extent < 0 for extent in after):
+    if prod(after) != before or any(extent < 0 for extent in [*prev_shape, *after]):
         raise EvaluationError.of(
             "the number of elements of a sparse tensor changes",
             expected=f"{before} elements, as {prev_shape.tolist()} has",
@@ -423,23 +429,43 @@ def _sparse_reshape(
     return found, np.array(after, new_shape.dtype)
 
 
+def _elements(b: te.Builder, shape: te.Tensor, name: str, least: int) -> tuple[te.Expr, te.Expr]:
+    """The product of the extents other than -1, checked to fit into int64, and how many are -1."""
+    number, bound, unknown = (b.variable("int64", n) for n in (1, 1, 0))
+    with b.loop(shape.shape[0]) as axis:
+        extent = b.let(te.index(shape[axis]))
+        size = b.let(te.maximum(extent, 1))
+        with b.if_(te.some(extent < least, bound[()] > LARGEST_SIZE // size)):
+            b.fail(extent, LARGEST_SIZE, f"an extent of `{name}`")
+        b.store(bound, (), bound[()] * size)
+        with b.if_(te.equal(extent, -1)):
+            b.store(unknown, (), unknown[()] + 1)
+        with b.else_():
+            b.store(number, (), number[()] * extent)
+    return b.let(number[()]), b.let(unknown[()])
+
+
 def _sparse_reshape_compute(
     indices: te.Tensor, prev_shape: te.Tensor, new_shape: te.Tensor, out: tuple[te.Spec, ...]
 ) -> tuple[te.Tensor, ...]:
-    old, new = te.axis(prev_shape.shape[0]), te.axis(new_shape.shape[0])
-    before = te.compute((), lambda: te.product(te.index(prev_shape[old]), old))
+    def write(b: te.Builder, extents: te.Buffer) -> None:
+        """The new shape, if it has the elements of the old one."""
+        before, _ = _elements(b, prev_shape, "prev_shape", least=0)
+        rest, unknown = _elements(b, new_shape, "new_shape", least=-1)
+        with b.if_(unknown > 1):
+            b.fail(unknown, 2, "the number of extents of `new_shape` to be inferred")
+        with b.if_(te.every(te.equal(unknown, 1), te.equal(rest, 0))):
+            b.fail(rest, 0, f"the number of elements beside an inferred extent, {NONZERO}")
+        inferred = b.let(before // te.maximum(rest, 1))
+        after = b.let(te.select(te.equal(unknown, 1), inferred * rest, rest))
+        with b.if_(te.not_equal(after, before)):
+            b.fail(after, before, f"the number of elements of a sparse tensor, {MATCHING}")
+        with b.loop(new_shape.shape[0]) as axis:
+            asked = te.index(new_shape[axis])
+            b.store(extents, axis, te.select(te.equal(asked, -1), inferred, asked))
 
-    def known(axis: te.Expr) -> te.Expr:
-        asked = te.index(new_shape[axis])
-        return te.select(te.equal(asked, -1), te.index(1), asked)
-
-    rest = te.compute((), lambda: te.product(known(new), new))
-
-    def found(axis: te.Expr) -> te.Expr:
-        asked = te.index(new_shape[axis])
-        return te.select(te.equal(asked, -1), before[()] // rest[()], asked)
-
-    extents = te.compute(new_shape.shape, found)
+    old = te.axis(prev_shape.shape[0])
+    (extents,) = te.procedure([prev_shape, new_shape], [(new_shape.shape, "int64")], write, "shape")
     old_steps = distances(prev_shape.shape[0], lambda axis: te.index(prev_shape[axis]))
     new_steps = distances(new_shape.shape[0], lambda axis: te.maximum(extents[axis], 1))
     places = te.compute(

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from relay import te
-from relay.errors import EvaluationError
+from relay.errors import EvaluationError, TypeCheckError
 from relay.ir import dims
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.dims import Dim
-from relay.ir.expr import Call, Expr, const
+from relay.ir.expr import Call, Constant, Expr, const
 from relay.ir.types import TensorType, Type
 from relay.op.building import layout_rules
 from relay.op.building.elements import copied, moved
@@ -24,6 +24,7 @@ from relay.op.known import as_tensor, is_known
 from relay.op.opdef import FusionKind, Tensor, define, get, sample
 from relay.op.shapes import output_type, value_type
 from relay.op.site import INTEGER, Site
+from relay.op.tensor.require import require
 
 # --- strided slices -----------------------------------------------------------------------------
 
@@ -411,15 +412,21 @@ def strided_set(
     end: Sequence[int] | Expr,
     strides: Sequence[int] | Expr | None = None,
 ) -> Call:
-    """Replace the slice begin:end:strides of each axis by `v`."""
-    steps = () if strides is None else strides
-    return STRIDED_SET(data, v, as_tensor(begin), as_tensor(end), as_tensor(steps))
+    """Replace the slice begin:end:strides of each axis by `v`; no stride may be 0."""
+    steps = as_tensor(() if strides is None else strides)
+    message, expected = "a stride of `strided_set` is zero", "strides other than 0"
+    if not isinstance(steps, Constant):
+        moves = build("not_equal", steps, build("zeros_like", steps))
+        data = require(data, build("all", moves), message, expected)
+    elif not steps.data.numpy().all():
+        raise TypeCheckError.of(message, None, expected, str(steps.data.numpy().tolist()))
+    return STRIDED_SET(data, v, as_tensor(begin), as_tensor(end), steps)
 
 
 STRIDED_SET = define(
     "strided_set",
     doc="data with a slice replaced. Bounds are those of `strided_slice`; missing ones mean whole "
-    "axes.",
+    "axes. Compiled code does not check that `v` fits; elements outside of either are left out.",
     arguments=[
         ("data", "the input"),
         ("v", "the elements of the slice"),

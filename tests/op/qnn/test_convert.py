@@ -225,3 +225,25 @@ def test_a_run_finds_whether_there_is_a_scale_for_each_channel(scales, zeros):
         out_dtype="int8",
     )
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("zero", [2**31 - 1, -(2**31), 2**16 - 1, -(2**15) - 1])
+def test_zero_points_far_outside_of_the_type_are_exact(zero):
+    x = relay.var("x", shape=(3,), dtype="int8")
+    given, scale = np.array([-128, 0, 127], "int8"), relay.const(1.0)
+    point = relay.var("point", shape=(), dtype="int32")
+    reals = relay.qnn.op.dequantize(x, scale, point)
+    back = relay.qnn.op.quantize(reals + relay.const(1.0), scale, point, out_dtype="int8")
+    exe = relay.compile(relay.Function([x, point], relay.Tuple([reals, back])))
+    found, again = exe(given, np.array(zero, "int32"))
+    np.testing.assert_array_equal(found, (given.astype("int64") - zero).astype("float32"))
+    whole = np.rint((found + np.float32(1)).astype("float64")) + zero
+    np.testing.assert_array_equal(again, np.clip(whole, -128, 127).astype("int8"))
+
+
+def test_wide_differences_are_rescaled_by_small_factors():
+    x = relay.var("x", shape=(1,), dtype="int32")
+    scales = relay.const(3e-8), relay.const(-(2**31), "int32"), relay.const(1.0), relay.const(0)
+    y = relay.qnn.op.requantize(x, *scales, out_dtype="int32", compute_dtype="int64")
+    exe = relay.compile(relay.Function([x], y))
+    assert exe(np.array([2**31 - 1], "int32")) == round((2**32 - 1) * 3e-8)
