@@ -81,7 +81,7 @@ def promoted(node: Node, *operands: Number, dtype: str | None = None) -> list[Ex
 
 
 def as_float(node: Node, value: Number) -> Expr:
-    """A tensor of integers or truth values as floats of the default type; floats as they are."""
+    """A tensor of integers or bools as floats of the default type; floats unchanged."""
     dtype = result_type(node, [value])
     return node.scalar(value, dtype if dtypes.is_float(dtype) else DEFAULT)
 
@@ -114,5 +114,5 @@ def cast(node: Node, value: Expr, dtype: str) -> Expr:
 
 
 def truth(node: Node, value: Number) -> Expr:
-    """Whether elements are other than 0."""
+    """Whether elements are nonzero."""
     return cast(node, node.tensor(value), "bool")

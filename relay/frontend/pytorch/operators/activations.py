@@ -169,7 +169,7 @@ def log_sigmoid(node: Node, self: Expr) -> Expr:
 
 @table("log_sigmoid_forward")
 def log_sigmoid_forward(node: Node, self: Expr) -> list[Expr]:
-    """The result, and what the derivative reads."""
+    """log_sigmoid, and the buffer that its derivative reads."""
     return [log_sigmoid(node, self), op.exp(-op.abs(self))]
 
 
@@ -203,7 +203,7 @@ def _along(
 
 @table("_safe_softmax")
 def safe_softmax(node: Node, self: Expr, dim: int, dtype: str | None = None) -> Expr:
-    """Softmax, and 0 where nothing but minus infinity is given."""
+    """Softmax; rows of minus infinity only give 0."""
     found = node.let(softmax(node, self, dim, dtype))
     hidden = op.equal(self, node.number(-inf, self))
     if node.rank(self):

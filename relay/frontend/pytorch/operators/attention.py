@@ -66,7 +66,7 @@ def _attention(
 
 
 def _batch(node: Node, query: Expr, key: Expr, value: Expr, rank: int) -> list[Any]:
-    """The shape of the result."""
+    """The batch shape of the result."""
     widest = query if node.rank(query) == rank else key
     ahead = dimensions(node, widest, 0, -2)
     return [*ahead, node.dimension(query, -2), node.dimension(value, -1)]
@@ -85,7 +85,7 @@ def _in_heads(node: Node, data: Expr, rank: int) -> Expr:
 
 
 def _same_batch(node: Node, parts: list[Expr]) -> list[Expr]:
-    """Queries, keys and values of one batch, of which some may be stretched."""
+    """Queries, keys and values broadcast to one batch shape."""
     most: Dim = 1
     for one in parts:
         if node.shape(one)[0] != 1:
@@ -164,7 +164,7 @@ def flash(
     scale: float | None = None,
     **_: Any,
 ) -> list[Any]:
-    """Results for devices: what is for their derivatives only is not there."""
+    """The attention of fused kernels of devices, without the results that only derivatives read."""
     if "flash" not in node.operator:
         attn_bias = given[0] if given else attn_bias
         given = given[2:] if "cudnn" in node.operator else given[1:]
@@ -188,7 +188,7 @@ def by_math(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> list[Expr]:
-    """The result, and the softmax."""
+    """The result, and the attention weights."""
     given = (attn_mask, dropout_p, is_causal, scale)
     found, result = _attention(node, query, key, value, *given)
     parts, rank = result.stage(3), max(node.rank(one) for one in (query, key, value))

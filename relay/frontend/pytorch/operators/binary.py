@@ -1,4 +1,4 @@
-"""Functions of two tensors, element by element."""
+"""Elementwise operators of two tensors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add(node: Node, self: Number, other: Number, alpha: Number = 1) -> Expr:
 
 
 def times(node: Node, left: Expr, right: Expr) -> Expr:
-    """A product; of truth values it is their conjunction."""
+    """Multiplication; of bools it is logical and."""
     product = op.logical_and if node.dtype(left) == "bool" else op.multiply
     return node.let(product(left, right))
 
@@ -143,7 +143,7 @@ def ldexp(node: Node, self: Number, other: Number) -> Expr:
 @table("hypot")
 def hypot(node: Node, self: Number, other: Number) -> Expr:
     def length(left: Expr, right: Expr) -> Expr:
-        """Scaled by the longer side, so that squares do not overflow."""
+        """hypot, scaled by the longer side against overflow."""
         one, two = node.let(op.abs(left)), node.let(op.abs(right))
         longest = node.let(op.maximum(one, two))
         zero, unit = node.number(0, longest), node.number(1, longest)
@@ -191,7 +191,7 @@ def angle_of(node: Node, y: Expr, x: Expr) -> Expr:
 
 @table("nextafter")
 def nextafter(node: Node, self: Number, other: Number) -> Expr:
-    """The neighbor of a float: its bits, as an integer, and one more or less."""
+    """nextafter: the bits of a float, as an integer, plus or minus 1."""
     start, goal = float_operands(node, self, other)
     dtype = node.dtype(start)
     bits = node.let(op.reinterpret(start, dtype=f"int{dtypes.bits(dtype)}"))
@@ -243,7 +243,7 @@ def minimum(node: Node, self: Expr, other: Expr) -> Expr:
 
 @table("fmax", "fmin")
 def without_nan(node: Node, self: Expr, other: Expr) -> Expr:
-    """The larger or the smaller, where NaN counts as missing."""
+    """fmax, fmin: maximum or minimum, ignoring NaN."""
     left, right = operands(node, self, other)
     choose = op.maximum if node.operator == "aten.fmax" else op.minimum
     found = choose(left, right)

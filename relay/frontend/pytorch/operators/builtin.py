@@ -125,7 +125,7 @@ _ROUNDED = {"floor": op.floor, "ceil": op.ceil, "trunc": op.trunc, "round": op.r
 
 @table(*_ROUNDED)
 def rounded(node: Node, one: Number, digits: int | None = None) -> Number:
-    """A whole number."""
+    """A number rounded to an integer."""
     name = node.operator.rpartition(".")[2]
     if not isinstance(one, Expr | Symbol):
         if digits is not None:

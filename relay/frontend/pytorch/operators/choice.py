@@ -49,7 +49,7 @@ def clamp_max(node: Node, self: Expr, max: Number) -> Expr:
 
 @table("lerp")
 def lerp(node: Node, self: Expr, end: Expr, weight: Number) -> Expr:
-    """From one tensor to another, exact at both ends."""
+    """lerp: linear interpolation, exact at both ends."""
     start, end, share = operands(node, self, end, weight, dtype=node.dtype(self))
     step = node.let(end - start)
     near = op.abs(share) < node.number(0.5, share)

@@ -31,7 +31,7 @@ def absolute(node: Node, self: Complex) -> Expr:
 
 
 def length_of(node: Node, given: Parts) -> Expr:
-    """The length, scaled so that squares do not overflow."""
+    """The magnitude, scaled against overflow."""
     a, b = (op.abs(one) for one in given)
     most = node.let(op.maximum(a, b))
     divisor = node.let(op.where(op.greater(most, node.number(0, most)), most, node.number(1, most)))
@@ -332,7 +332,7 @@ def norm(node: Node, self: Complex, *args: Any, dtype: Any = None, **named: Any)
 
 
 def apart(node: Node, one: Any, other: Any) -> Expr:
-    """The distances of numbers."""
+    """The magnitudes of differences."""
     found = adding(replace(node, operator="aten.sub", overload="Tensor"), one, other)
     return node.let(absolute(node, found))
 

@@ -54,7 +54,7 @@ def decoded(like: Any, value: Expr) -> Any:
 
 
 def with_type(node: Node, value: Expr, ty: TensorType) -> Expr:
-    """A tensor as one of a type with fewer known extents."""
+    """A tensor with a more general type, of fewer known extents."""
     return value if node.type_of(value) == ty else node.let(value, declared=ty)
 
 

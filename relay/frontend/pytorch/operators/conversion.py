@@ -110,7 +110,7 @@ def copy(node: Node, self: Expr, src: Expr, *_: Any, **__: Any) -> Expr:
 
 @table("view.dtype", "view_copy.dtype")
 def reinterpreted(node: Node, self: Expr, dtype: Any) -> Expr:
-    """The same bits as elements of another type, of more or fewer of them."""
+    """view.dtype: the same bits as elements of another type."""
     old, new = dtypes.bits(node.dtype(self)), dtypes.bits(dtype)
     old, new = max(old, 8), max(new, 8)
     if old == new:

@@ -27,7 +27,7 @@ table = Converters()
 
 
 def filled(node: Node, value: Number, sizes: Sequence[Size], dtype: Any) -> Expr | Complex:
-    """A tensor of one value."""
+    """A tensor filled with a value."""
     if isinstance(dtype, torch.dtype):
         number = complex(value) if isinstance(value, int | float | complex) else value
         real, imaginary = (
@@ -84,7 +84,7 @@ def full(
 def plain(
     node: Node, size: Sequence[Size], *_: Any, dtype: Any = None, **__: Any
 ) -> Expr | Complex:
-    """Without values given, memory is zeros."""
+    """empty: memory without given values is zeros."""
     value = 1 if node.operator == "aten.ones" else 0
     return filled(node, value, size, dtype or "float32")
 
@@ -184,7 +184,7 @@ def _is_float(node: Node, value: Number) -> bool:
 def closed_range(
     node: Node, start: Number, end: Number, step: Number = 1, dtype: Any = None, **_: Any
 ) -> Expr:
-    """With the end, if it is reached."""
+    """range: like arange, but includes the end."""
     count = math.floor((float(end) - float(start)) / float(step)) + 1  # type: ignore[arg-type]
     numbers = float(start) + float(step) * np.arange(count)  # type: ignore[arg-type]
     wanted = dtype or "float32"

@@ -1,4 +1,4 @@
-"""Rows of tables: embeddings, and sums, means or maxima of bags of them."""
+"""Embeddings, and embedding bags (sums, means or maxima)."""
 
 from __future__ import annotations
 

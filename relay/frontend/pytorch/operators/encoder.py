@@ -62,7 +62,7 @@ def _in_heads(node: Node, data: Expr, heads: int) -> Expr:
 
 
 def _allowed(node: Node, mask: Expr, kind: int | None) -> Expr:
-    """Where there is attention: a mask of torch's is true, or not 0, where there is none."""
+    """The mask of allowed positions; torch's are true, or not 0, elsewhere."""
     allowed = node.let(op.equal(mask, node.number(0, mask)))
     if kind == BY_POSITION:
         return node.let(op.expand_dims(allowed, 1, num_newaxis=2))
@@ -93,7 +93,7 @@ def encoder_layer(
     mask: Expr | None = None,
     mask_type: int | None = None,
 ) -> Expr:
-    """Attention and two dense layers, each with a shortcut around it and a normalization."""
+    """A transformer encoder layer: attention and two dense layers, residuals, layer norms."""
 
     def attended(data: Expr) -> Expr:
         weights = (qkv_weight, qkv_bias, proj_weight, proj_bias)

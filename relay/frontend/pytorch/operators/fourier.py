@@ -41,7 +41,7 @@ def paired(node: Node, real: Expr, imaginary: Expr) -> Complex:
 
 
 def _transformed(node: Node, given: Parts, axis: int, forward: bool) -> Parts:
-    """The transform along an axis, which is not divided by its length."""
+    """The unnormalized transform along an axis."""
     real, imaginary = (swapped(node, one, axis, -1) for one in given)
     if 0 in node.shape(real):
         return given
@@ -61,7 +61,7 @@ def _divided(node: Node, given: Parts, factor: Expr | float | None) -> Parts:
 
 
 def _factor(node: Node, sizes: Sequence[Size], normalization: int, dtype: str) -> Any:
-    """What results are multiplied with."""
+    """The normalization factor of a transform."""
     if normalization == _NONE:
         return None
     numbers = [one for one in sizes if isinstance(one, int)]

@@ -83,7 +83,7 @@ def _of_input(
 def _of_weight(
     node: Node, data: Expr, grad: Expr, weight: Expr, lists: Sequence[list[int]], groups: int
 ) -> Expr:
-    """The convolution of data by the derivative, whose steps and strides change places."""
+    """The gradient of a weight: data convolved with the derivative, strides as dilations."""
     strides, pads, dilations = lists
     _, each, *kernel = node.static_shape(weight, "weights")
     batch, extents = node.dimension(data, 0), dimensions(node, data, 2)
@@ -113,7 +113,7 @@ def avg_pool_backward(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Expr:
-    """Each derivative divided by the size of its window, and added to all elements of it."""
+    """avg_pool: derivatives divided by their window sizes and spread over the windows."""
     count = axes_of(node)
     sizes = per_axis(node, kernel_size, count, "kernel_size")
     strides = per_axis(node, stride or sizes, count, "stride")
@@ -153,7 +153,7 @@ def avg_pool_backward(
     "fractional_max_pool3d_backward",
 )
 def max_pool_backward(node: Node, grad_output: Expr, self: Expr, *more: Any, **named: Any) -> Expr:
-    """The derivatives, each added to the place of its maximum."""
+    """max_pool: derivatives added at the positions of the maxima."""
     indices: Expr = named["indices"] if "indices" in named else more[-1]
     wanted = dimensions(node, self)[-axes_of(node) :]
     return max_unpool(node, grad_output, indices, wanted, reduction="add")
@@ -207,7 +207,7 @@ def layer_norm_backward(
 
 
 def _centered(node: Node, grad: Expr, normal: Expr, rstd: Expr, axes: Sequence[int]) -> Expr:
-    """The derivative of what was normalized along axes."""
+    """The gradient through a normalization along axes."""
     along = {"axis": tuple(axes), "keepdims": True}
     middle = node.let(op.mean(grad, **along))
     share = node.let(op.mean(grad * normal, **along))

@@ -114,7 +114,7 @@ def _in_front(rank: int, axes: Sequence[int]) -> list[int]:
 
 
 def _rows(node: Node, places: Places) -> Expr:
-    """Positions with those of one axis in a row."""
+    """Positions as rows, one per indexed element."""
     return node.let(op.stack(Tuple(places.vectors), 0))
 
 

@@ -1,4 +1,4 @@
-"""Tensors joined, repeated, and turned."""
+"""Concatenation, repetition, flips and rotations."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def repeated_places(node: Node, repeats: Expr, output_size: Size | None = None) 
 
 
 def places_of_repeats(node: Node, counts: Expr) -> Expr:
-    """Each position as often as its count says."""
+    """repeat_interleave: each position repeated by its count."""
     ends = node.let(op.cumsum(op.cast(counts, "int64"), axis=0))
     total = node.let(op.sum(op.cast(counts, "int64")))
     numbers = node.let(op.arange(total, dtype="int64"))

@@ -80,7 +80,7 @@ def solve_with_errors(
 
 @table("linalg_matrix_power", "matrix_power")
 def matrix_power(node: Node, self: Expr, n: int) -> Expr:
-    """Powers by repeated squares."""
+    """matrix_power by repeated squaring."""
     base = node.let(op.matrix_inverse(self)) if n < 0 else self
     found: Expr | None = None
     left = abs(n)
@@ -138,7 +138,7 @@ def triangular_solve(
     transpose: bool = False,
     unitriangular: bool = False,
 ) -> list[Expr]:
-    """The solution, and the coefficients."""
+    """triangular_solve: the solution, and a copy of the coefficients."""
     matrix, is_upper = (swapped(node, A), not upper) if transpose else (A, upper)
     found = solve_triangular(node, matrix, self, upper=is_upper, unitriangular=unitriangular)
     return [found, A]

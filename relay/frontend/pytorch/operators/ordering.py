@@ -1,4 +1,4 @@
-"""Order: sort, topk, medians, unique elements, search."""
+"""Sorting, top-k, medians, unique elements, search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ table = Converters()
 
 
 def sortable(node: Node, data: Expr) -> Expr:
-    """Truth values as numbers."""
+    """Bools as integers."""
     return node.as_dtype(data, "uint8") if node.dtype(data) == "bool" else data
 
 
@@ -258,7 +258,7 @@ def unique(
 
 
 def _none(node: Node) -> Expr:
-    """What torch gives for a result that is not asked for."""
+    """The empty tensor that torch gives for a result that is not requested."""
     return node.zeros((0,), "int64")
 
 

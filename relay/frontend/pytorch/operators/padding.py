@@ -44,7 +44,7 @@ def padded(
 
 
 def _replicated(node: Node, data: Expr, widths: Sequence[tuple[int, int]]) -> Expr:
-    """Padding by the first and last elements, of which cropping may leave only one side."""
+    """Replication padding; negative widths crop."""
     for axis, (before, after) in enumerate(widths):
         if (before, after) == (0, 0):
             continue

@@ -1,4 +1,4 @@
-"""Pools over windows, adaptive windows, and back again."""
+"""Pooling, adaptive pooling and unpooling."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def max_unpool(
     *_: Any,
     reduction: str = "update",
 ) -> Expr:
-    """Zeros, with the elements at their places in their channel."""
+    """max_unpool: zeros with the elements at their indices in each channel."""
     ahead = dimensions(node, self, 0, node.rank(self) - len(output_size))
     inside = volume(node, dimensions(node, self, len(ahead)))
     data = to_shape(node, self, [*ahead, inside])

@@ -175,7 +175,7 @@ def einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: object =
 def tensordot(
     node: Node, self: Expr, other: Expr, dims_self: Sequence[int], dims_other: Sequence[int]
 ) -> Expr:
-    """Both as matrices whose common axis is all that is summed."""
+    """tensordot: a product of matrices whose common axis has all contracted axes."""
     axes = [node.axes_of(one, node.rank(x)) for one, x in ((dims_self, self), (dims_other, other))]
     for one, other_one in zip(*axes, strict=True):
         # an extent of 1 on one side stretches

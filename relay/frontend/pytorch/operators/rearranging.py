@@ -112,7 +112,7 @@ def col2im(
 
 @table("pixel_shuffle")
 def pixel_shuffle(node: Node, self: Expr, upscale_factor: int) -> Expr:
-    """Groups of channels as pixels."""
+    """pixel_shuffle: channels to space."""
     *ahead, _, height, width = dimensions(node, self)
     by = upscale_factor
     each = node.static_extent(self, -3, "channels") // (by * by)
@@ -125,7 +125,7 @@ def pixel_shuffle(node: Node, self: Expr, upscale_factor: int) -> Expr:
 
 @table("pixel_unshuffle")
 def pixel_unshuffle(node: Node, self: Expr, downscale_factor: int) -> Expr:
-    """Groups of pixels as channels."""
+    """pixel_unshuffle: space to channels."""
     *ahead, channels, height, width = dimensions(node, self)
     by, rank = downscale_factor, len(ahead)
     rows, columns = (_divided(node, one, by) for one in (height, width))
@@ -143,7 +143,7 @@ def _divided(node: Node, size: Size, by: int) -> Size:
 
 @table("channel_shuffle", "native_channel_shuffle")
 def channel_shuffle(node: Node, self: Expr, groups: int) -> Expr:
-    """The channels of groups taken in turns."""
+    """channel_shuffle: interleaves the channels of groups."""
     batch, _, *rest = dimensions(node, self)
     each = node.static_extent(self, 1, "channels") // groups
     apart = to_shape(node, self, [batch, groups, each, *rest])

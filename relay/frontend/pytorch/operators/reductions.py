@@ -27,7 +27,7 @@ Axes = Sequence[int] | int | None
 
 
 def reduced(node: Node, operator: Any, data: Expr, axes: Sequence[int], keepdim: bool) -> Expr:
-    """A reduction; that of a scalar is the scalar."""
+    """A reduction along axes; a scalar is its own reduction."""
     if not axes:
         return data
     return node.let(operator(data, axis=tuple(axes), keepdims=keepdim))

@@ -123,7 +123,7 @@ def diff(
 
 @table("trapezoid", "trapz", "cumulative_trapezoid")
 def trapezoid(node: Node, y: Expr, *given: Expr | float, dim: int = -1, dx: float = 1) -> Expr:
-    """The area under points, of which `given` are the x, their distance, or an axis."""
+    """trapezoid: the area under points; `given` are their x, their distance, or an axis."""
     x: Expr | None = None
     for one in given:
         if isinstance(one, Expr):

@@ -226,7 +226,7 @@ def bincount(node: Node, self: Expr, weights: Expr | None = None, minlength: int
 
 @table("histc")
 def histc(node: Node, self: Expr, bins: int = 100, min: float = 0, max: float = 0) -> Expr:
-    """How many elements lie in each of some intervals of one width."""
+    """histc: counts of elements in bins of equal width."""
     dtype = node.dtype(self)
     data = flat(node, node.as_dtype(self, "float64"))
     low, high = (node.scalar(float(one), "float64") for one in (min, max))

@@ -20,7 +20,7 @@ table = Converters()
 
 
 def with_shape(node: Node, data: Expr, sizes: Sequence[Size]) -> Expr:
-    """Data of another shape; one size may be -1."""
+    """view, reshape: one size may be -1."""
     if not sizes:
         return node.let(op.reshape(data, ()))
     known = [node.known(one) for one in sizes]
@@ -118,7 +118,7 @@ def transpose(node: Node, self: Expr, dim0: int, dim1: int) -> Expr:
 
 
 def swapped(node: Node, data: Expr, one: int, other: int) -> Expr:
-    """Two axes in each other's place."""
+    """transpose: two axes exchanged."""
     axes = [*range(node.rank(data))]
     if axes:
         axes[one], axes[other] = axes[other], axes[one]
@@ -151,7 +151,7 @@ def movedim(
 
 
 def moved(node: Node, data: Expr, sources: Sequence[int], places: Sequence[int]) -> Expr:
-    """Some axes at other places; the others keep their order."""
+    """movedim: moves some axes; the others keep their order."""
     rest = [axis for axis in range(node.rank(data)) if axis not in sources]
     order: list[int] = []
     at = dict(zip(places, sources, strict=True))

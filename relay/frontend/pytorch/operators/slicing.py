@@ -142,7 +142,7 @@ def split(node: Node, self: Expr, split_size: Size | Sequence[Size], dim: int = 
 
 
 def _equal_parts(node: Node, data: Expr, axis: int, size: Size, extent: Size) -> list[Expr]:
-    """As many parts as torch found when it exported the model."""
+    """The number of chunks that torch found when it exported the model."""
     count = node.results
     if count is None:
         text = "how many parts there are must be known before the model runs"

@@ -1,4 +1,4 @@
-"""Functions of one tensor, element by element."""
+"""Elementwise operators of one tensor."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def rounded(node: Node, self: Expr, decimals: int = 0) -> Expr:
 
 @table("sign", "sgn")
 def sign(node: Node, self: Expr) -> Expr:
-    """-1, 0 or 1; of NaN it is 0."""
+    """sgn, sign: -1, 0 or 1; 0 for NaN."""
     if node.dtype(self) == "bool":
         return self
     if category(node.dtype(self)) < 2:
@@ -254,7 +254,7 @@ def signbit(node: Node, self: Expr) -> Expr:
 
 
 def is_negative(node: Node, data: Expr) -> Expr:
-    """Whether the sign of elements is that of negative ones, -0.0 included."""
+    """signbit: true for negative elements and -0.0."""
     dtype = node.dtype(data)
     if category(dtype) == 2:
         data = node.let(op.reinterpret(data, dtype=f"int{dtypes.bits(dtype)}"))
@@ -265,7 +265,7 @@ def is_negative(node: Node, data: Expr) -> Expr:
 
 @table("angle")
 def angle(node: Node, self: Expr) -> Expr:
-    """Of real numbers: pi for negative ones."""
+    """The angle of real numbers: pi for negative ones."""
     data = as_float(node, self)
     turned = op.where(data < node.number(0, data), node.number(math.pi, data), node.number(0, data))
     return op.where(op.isnan(data), data, turned)

@@ -62,7 +62,7 @@ def a_list(path: Path, values: Sequence[Any]) -> ListCell:
 
 
 def change(path: Path, cell: Cell, now: Any, *parts: Any) -> None:
-    """Give a list or a dictionary other content, with `parts` that are new in it."""
+    """Replace the content of a list or a dictionary; `parts` are new in it."""
     before = path.get(cell)
     if isinstance(before, tuple):
         parts = (*parts, *before)
@@ -237,7 +237,7 @@ def add(converter: Converter, path: Path, call: Call, one: Any, other: Any) -> A
 
 
 def times(converter: Converter, path: Path, call: Call, cell: Any, count: Any) -> Any:
-    """A list, several times."""
+    """A list repeated."""
     values = held(path, call, cell)
     if isinstance(values, tuple) and type(count) is int:
         return a_list(path, values * count)

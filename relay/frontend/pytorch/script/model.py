@@ -55,7 +55,7 @@ class Model:
         return path.get(place)
 
     def assign(self, path: Path, module: Module, name: str, value: Any, span: Span) -> None:
-        """Give an attribute another value."""
+        """Assign an attribute."""
         place = Attribute(module, name)
         self._load(place, span)
         path.put(place, value)

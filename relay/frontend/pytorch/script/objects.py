@@ -1,4 +1,4 @@
-"""Constants, attributes, objects, optional values, and what does nothing."""
+"""Constants, attributes, objects, optional values, and operators without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of lists: membership, equality, and sums and the like of numbers."""
+"""Queries of lists: membership, equality, minimum, maximum and sum."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def on_texts(converter: Converter, path: Path, call: Call, name: str, *values: A
 
 
 def joined(*values: Any) -> Any:
-    """Strings one after another."""
+    """Concatenated strings."""
     texts = [one.text if isinstance(one, Text) else str(one) for one in values]
     found = [one.found for one in values if isinstance(one, Text)]
     return Text("".join(texts), next(iter(found), None)) if found else "".join(texts)

@@ -73,7 +73,7 @@ def erfinv(node: Node, self: Expr) -> Expr:
 
 @table("special_ndtri")
 def ndtri(node: Node, self: Expr) -> Expr:
-    """The number below which a normal random number is with this probability."""
+    """ndtri: the quantile function of the standard normal distribution."""
 
     def computed(p: Expr) -> Expr:
         side = node.let(op.minimum(p, c(1) - p))
