@@ -407,7 +407,9 @@ def _sparse_reshape(
     for name, shape in (("prev_shape", prev_shape.tolist()), ("new_shape", after)):
         if min(shape, default=0) < -1 or prod(max(extent, 1) for extent in shape) > LARGEST_SIZE:
             raise EvaluationError.of(
-                f"an extent of `{name}` is out of range", "less than 2^63 elements", str(shape)
+                f"an extent of `{name}` is out of range",
+                expected="less than 2^63 elements",
+                found=str(shape),
             )
     unknown = [axis for axis, extent in enumerate(after) if extent == -1]
     rest = prod(extent for extent in after if extent != -1)
