@@ -18,9 +18,11 @@ from relay.ir.parameters import bind_params_by_name
 from relay.pipeline import Pipeline
 from relay.progress import Progress, reported
 from relay.quantize.annotate import Annotate
+from relay.quantize.bias import with_corrected_biases
 from relay.quantize.budget import Budget
 from relay.quantize.calibrate import Calibrate
 from relay.quantize.dataset import Dataset
+from relay.quantize.equalize import equalized
 from relay.quantize.network import Network
 from relay.quantize.qconfig import current_qconfig
 from relay.quantize.realize import Realize
@@ -81,7 +83,7 @@ def quantize(
     module = prerequisite_optimize(mod, params)
     with reported(progress, "quantizing") as report:
         simulated, wanted = _simulated(module, examples, wanted, keep_float, report)
-    return simulated if config.do_simulation else Realize(wanted.rounding)(simulated)
+    return simulated if config.do_simulation else Realize(wanted.rounding, wanted.sums)(simulated)
 
 
 def _simulated(
@@ -92,6 +94,8 @@ def _simulated(
     progress: Progress,
 ) -> tuple[IRModule, Scheme]:
     """The calibrated network, and the scheme with the layers that stay floats."""
+    if scheme.equalize:
+        module = equalized(module)
     if isinstance(keep_float, Budget):
         if dataset is None:
             raise PassError("a budget needs a dataset: it looks at results of the network")
@@ -102,8 +106,15 @@ def _simulated(
         _check_names(kept, module)
     if kept:
         scheme = replace(scheme, keep_float=(*scheme.keep_float, *kept))
+    if scheme.correct_bias and dataset is not None:
+        dataset = Dataset([*dataset])  # it is read twice
     annotated = Annotate(scheme)(module)
-    return Calibrate(dataset, scheme, progress)(annotated), scheme
+    simulated = Calibrate(dataset, scheme, progress)(annotated)
+    if scheme.correct_bias:
+        if dataset is None:
+            raise PassError(f"scheme `{scheme.name}` corrects biases, which needs a dataset")
+        simulated = with_corrected_biases(simulated, dataset, progress)
+    return simulated, scheme
 
 
 def _check_names(kept: Sequence[str], module: IRModule) -> None:
@@ -132,7 +143,7 @@ class Quantizer:
             simulated, scheme = _simulated(
                 module, self.dataset, self.scheme, self.keep_float, report
             )
-        return Realize(scheme.rounding)(simulated)
+        return Realize(scheme.rounding, scheme.sums)(simulated)
 
 
 def int8(

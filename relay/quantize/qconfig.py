@@ -22,10 +22,11 @@ class QConfig:
     """Settings of quantization; entered by `with`, they hold for the block.
 
     Inputs of products have `nbit_input` bits in `dtype_input`, weights `nbit_weight` in
-    `dtype_weight`. Sums are `dtype_activation`, of which there is int32, so `nbit_activation` is
-    32. `global_scale` is the range of all data in the calibrate_mode of that name; `weight_scale`
-    is "power2" for powers of two, "max", or "channel_max" for a scale for each output channel.
-    `skip_conv_layers` are numbers of convolutions, `skip_dense_layer` is about all dense layers.
+    `dtype_weight`. Accumulators are `dtype_activation`, int32 or int16, with all their bits in
+    `nbit_activation`. `global_scale` is the range of all data in the calibrate_mode of that name;
+    `weight_scale` is "power2" for powers of two, "max", or "channel_max" for a scale for each
+    output channel. `skip_conv_layers` are numbers of convolutions, `skip_dense_layer` is about all
+    dense layers.
     With `do_simulation` the result simulates quantization in floats. `round_for_shift` rounds the
     scales of data to powers of two, so that rescaling is a shift. `rounding` is that of
     `qnn.requantize`. `partition_conversions` is "disabled": what quantizes the inputs and
@@ -37,7 +38,7 @@ class QConfig:
     nbit_activation: int = 32
     dtype_input: str = "int8"
     dtype_weight: str = "int8"
-    dtype_activation: str = "int32"
+    dtype_activation: Literal["int32", "int16"] = "int32"
     calibrate_mode: str = "global_scale"
     global_scale: float = 8.0
     weight_scale: str = "power2"
@@ -57,9 +58,12 @@ class QConfig:
             _one_of(f"dtype_{name}", dtype, DTYPES)
             if type(bits) is not int or not 2 <= bits <= int(dtype.lstrip("uint")):
                 raise PassError(f"nbit_{name} is 2 to the bits of {dtype}, found {bits!r}")
-        _one_of("dtype_activation", self.dtype_activation, ("int32",))
-        if self.nbit_activation != 32:
-            raise PassError(f"sums have 32 bits, found nbit_activation={self.nbit_activation!r}")
+        _one_of("dtype_activation", self.dtype_activation, ("int32", "int16"))
+        if f"int{self.nbit_activation}" != self.dtype_activation:
+            raise PassError(
+                f"accumulators are {self.dtype_activation} as a whole, found "
+                f"nbit_activation={self.nbit_activation!r}"
+            )
 
     @property
     def scheme(self) -> Scheme:
@@ -77,6 +81,7 @@ class QConfig:
             calibrate_mode=self.calibrate_mode,
             global_scale=self.global_scale,
             rounding=self.rounding,
+            sums=self.dtype_activation,
             skip_conv_layers=tuple(self.skip_conv_layers or ()),
             skip_dense_layer=self.skip_dense_layer,
         )

@@ -25,6 +25,7 @@ from relay.nd import NDArray
 from relay.op import clip
 from relay.op.annotation import simulated_quantize
 from relay.op.qnn import op as qnn
+from relay.quantize.narrow_sums import with_narrow_sums
 from relay.quantize.points import Point, points
 from relay.quantize.qconfig import current_qconfig
 from relay.quantize.scheme import Parameters
@@ -35,23 +36,27 @@ from relay.transform.quantized.fake_quantization_to_integer import FakeQuantizat
 
 @frozen
 class Realize(ModulePass):
-    """Makes integers of what is simulated; `rounding` is that of `qnn.requantize`, by default that
-    of the `qconfig`."""
+    """Makes integers of what is simulated; `rounding` is that of `qnn.requantize`, `sums` the
+    accumulator type, both by default those of the `qconfig`."""
 
     required = ("InferType",)
     rounding: str | None = None
+    sums: str | None = None
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        rounding = current_qconfig().rounding if self.rounding is None else self.rounding
+        config = current_qconfig()
+        rounding = config.rounding if self.rounding is None else self.rounding
         module = FakeQuantizationToInteger(thorough=False)(to_conversions(module))
+        if (config.dtype_activation if self.sums is None else self.sums) == "int16":
+            module["main"] = with_narrow_sums(infer_module(module)["main"])
         if rounding != "TOEVEN":
             module["main"] = tree.transform(module["main"], _Rounding(rounding).visit)
         return infer_module(module)
 
 
-def realize(rounding: str | None = None) -> Realize:
-    """The pass; by default with the rounding of the `qconfig`."""
-    return Realize(rounding)
+def realize(rounding: str | None = None, sums: str | None = None) -> Realize:
+    """The pass; by default with the rounding and the accumulators of the `qconfig`."""
+    return Realize(rounding, sums)
 
 
 def to_conversions(module: IRModule) -> IRModule:

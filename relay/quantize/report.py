@@ -68,7 +68,9 @@ def report(
         for point in trial.points
     ]
     network = Network(Annotate(scheme)(module)["main"])
-    realized = Realize(scheme.rounding)(with_parameters(Annotate(scheme)(module), trial.known))
+    realized = Realize(scheme.rounding, scheme.sums)(
+        with_parameters(Annotate(scheme)(module), trial.known)
+    )
     kept = tuple(sorted({each.name for each in network.layers.values()} - {*layers}))
     without_rule = tuple(network.without_rule())
     return results.report(scheme.name, losses, kept, without_rule, module, realized, first)

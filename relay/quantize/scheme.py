@@ -148,6 +148,11 @@ class Scheme:
     `skip_conv_layers`; all dense layers with `skip_dense_layer`; the first product, the last one
     and depthwise convolutions where `first`, `last` or `depthwise` is False; and the layers named
     in `keep_float`. With `residual` False, additions of residual connections read floats.
+
+    `sums` is the accumulator type: "int16" where weights and ranges prove that it cannot overflow,
+    if need be after a sum is split. `equalize` equalizes the ranges of channels between layers
+    (`relay.quantize.equalize`) first; `correct_bias` corrects the bias of each layer by the mean
+    error of its rounded weights (`relay.quantize.bias`).
     """
 
     name: str
@@ -164,6 +169,9 @@ class Scheme:
     last: bool = True
     depthwise: bool = True
     residual: bool = True
+    sums: Literal["int32", "int16"] = "int32"
+    equalize: bool = False
+    correct_bias: bool = False
     keep_float: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -178,6 +186,8 @@ class Scheme:
             raise PassError(f"weight_mode is max or mse, found {self.weight_mode!r}")
         if self.rounding not in ROUNDINGS:
             raise PassError(f"rounding is one of {', '.join(ROUNDINGS)}, found {self.rounding!r}")
+        if self.sums not in ("int32", "int16"):
+            raise PassError(f"sums are int32 or int16, found {self.sums!r}")
         if not 50 < self.percentile <= 100:
             raise PassError(f"percentile is above 50 and at most 100, found {self.percentile!r}")
         if not self.global_scale > 0:

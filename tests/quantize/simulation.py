@@ -27,10 +27,10 @@ def with_points(module: relay.IRModule) -> relay.IRModule:
     return relay.transform.InferType()(result)
 
 
-def assert_realized(module: relay.IRModule, inputs: dict[str, np.ndarray], run, rounding) -> int:
+def assert_realized(module, inputs: dict[str, np.ndarray], run, rounding, sums="int32") -> int:
     """The realized program has the integers of the simulation in float64; gives their number."""
     whole = with_points(module)
-    results = run(realize(rounding)(whole), inputs)
+    results = run(realize(rounding, sums)(whole), inputs)
     *places, body = whole["main"].body.fields
     realized = dict(zip(places, results, strict=False))
     known = {}
@@ -72,14 +72,24 @@ def _step_of_sums(e) -> np.ndarray | None:
     if not isinstance(e, Call) or e.op.name not in ("nn.conv2d", "nn.dense"):
         return None
     sides = [_point_of(arg) for arg in e.args]
-    # sums of 16-bit factors stay floats
-    if any(side is None for side in sides) or any(
-        Point(side).integers().dtype not in ("int8", "uint8") for side in sides
-    ):
+    if any(side is None for side in sides) or not _fits(*map(Point, sides)):
         return None
     scales = [Point(side).parameters.scale for side in sides]
     step = (scales[0] * scales[1]).astype(np.float64)
     return step.reshape(-1, 1, 1) if e.op.name == "nn.conv2d" and step.ndim else step
+
+
+def _fits(data: Point, weight: Point) -> bool:
+    """Whether sums of products are sure to fit in 32 bits; others stay floats."""
+    known = data.parameters
+    reach = max(abs(int(end)) for end in known.ends)
+    if isinstance(weight.data, Constant):
+        values = np.abs(
+            weight.parameters.centered(weight.data.data.array.astype(float), weight.axis)
+        )
+        axis = weight.axis % values.ndim if weight.axis >= 0 else 0
+        return values.sum(tuple(i for i in range(values.ndim) if i != axis)).max() * reach < 2**31
+    return True
 
 
 def _point_of(e):

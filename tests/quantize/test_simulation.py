@@ -21,6 +21,8 @@ SCHEMES = (
     Scheme("2 bits", data=Integers(5), weight=Integers(2, per="channel"), rounding="TONEAREST"),
     Scheme("kl", calibrate_mode="kl_divergence", residual=False),
     Scheme("percentile", calibrate_mode="percentile", percentile=99.0),
+    Scheme("12 bits", data=Integers(bits=12), weight=Integers(bits=11, per="channel")),
+    Scheme("int16", data=Integers(5), weight=Integers(3, per="channel"), sums="int16"),
     quantize.qconfig(calibrate_mode="max", skip_conv_layers=None).scheme,
 )
 
@@ -40,7 +42,7 @@ def check(seed, run):
     batches = network.batches(3)
     module = quantize.annotate(scheme)(quantize.prerequisite_optimize(network.mod))
     module = quantize.calibrate(batches, scheme)(module)
-    assert assert_realized(module, {"data": batches[0]}, run, scheme.rounding) > 100
+    assert assert_realized(module, {"data": batches[0]}, run, scheme.rounding, scheme.sums) > 100
 
 
 @each("seed", range(len(SCHEMES)))

@@ -4,8 +4,8 @@ nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(%w, sw, zw))
 ->  qnn.dequantize(qnn.conv2d(%x, %w, zx, zw, sx, sw), sx * sw, 0)
 
 and the same for nn.conv1d, nn.conv2d_transpose, nn.dense, nn.matmul and nn.batch_matmul. Factors of
-8 bits are accumulated in 32, where the sums are sure to fit. An added constant is quantized to the
-scale of the sums:
+up to 16 bits are accumulated in 32, where the sums are sure to fit. An added constant is quantized
+to the scale of the sums:
 
 add(qnn.dequantize(%sums, s, 0), b)  ->  qnn.dequantize(add(%sums, round(b / s)), s, 0)
 """
@@ -29,8 +29,7 @@ from relay.transform.simplify.peephole import Rules
 from relay.transform.simplify.rule_window import Window
 
 SUMS = "int32"
-# So many products of 8-bit integers cannot overflow a sum of 32 bits.
-MOST = 2**31 // (255 * 255)
+MOST = 2**31 - 1  # of a sum
 # The largest constant that is added to sums.
 ROOM = 2**30
 
@@ -47,7 +46,9 @@ def conv2d(call: Call, window: Window) -> Expr | None:
     data, weight = pair
     outputs, channels = layouts[0].index("O"), layouts[1].index("C")
     shape = window.shape(call.args[1])
-    if shape is None or not _fits(prod(shape) // max(shape[outputs], 1), weight, outputs, window):
+    if shape is None or not _fits(
+        prod(shape) // max(shape[outputs], 1), data, weight, outputs, window
+    ):
         return None
     if (
         known.groups > 1
@@ -74,7 +75,9 @@ def conv2d_transpose(call: Call, window: Window) -> Expr | None:
         return None
     outputs, channels = layouts[0].index("O"), layouts[1].index("C")
     shape = window.shape(call.args[1])
-    if shape is None or not _fits(prod(shape) // max(shape[outputs], 1), weight, outputs, window):
+    if shape is None or not _fits(
+        prod(shape) // max(shape[outputs], 1), data, weight, outputs, window
+    ):
         return None
     attrs = CONV2D_TRANSPOSE.make_attrs({**dict(known.items()), "out_dtype": SUMS})
     return _sums(Call(CONV2D_TRANSPOSE, _arguments(data, weight), attrs), data, weight, channels)
@@ -90,7 +93,7 @@ def conv1d(call: Call, window: Window) -> Expr | None:
     if pair is None or shape is None or layouts != ("NCW", "OIW", "NCW"):
         return None
     data, weight = pair
-    if not _fits(prod(shape[1:]), weight, 0, window):
+    if not _fits(prod(shape[1:]), data, weight, 0, window):
         return None
     if known.groups > 1 and not weight.by.is_scalar and _rows(call, window, 1) != shape[0]:
         return None
@@ -143,7 +146,7 @@ def _dense(
     data: values.Quantized, weight: values.Quantized, outputs: int, window: Window, call: Call
 ) -> Expr | None:
     shape = window.shape(call.args[1])
-    if shape is None or not _fits(shape[1 - outputs], weight, outputs, window):
+    if shape is None or not _fits(shape[1 - outputs], data, weight, outputs, window):
         return None
     x, w, zx, zw, sx, sw = _arguments(data, weight)
     turned = transpose(w, (1, 0)) if outputs == 1 else w
@@ -160,16 +163,18 @@ def batch_matmul(call: Call, window: Window) -> Expr | None:
     if pair is None or ty is None or not pair[1].by.is_scalar:
         return None
     depth = ty.shape[1 if known.transpose_a else 2]
-    if not isinstance(depth, int) or depth > MOST:
+    if not isinstance(depth, int):
+        return None
+    if depth * pair[0].reach(window) * pair[1].reach(window) > MOST:
         return None
     attrs = BATCH_MATMUL.make_attrs({**dict(known.items()), "out_dtype": SUMS})
     return _sums(Call(BATCH_MATMUL, _arguments(*pair), attrs), *pair, 2)
 
 
 def _factors(call: Call, window: Window) -> tuple[values.Quantized, values.Quantized] | None:
-    """The integers of 8 bits that both factors are; those of the first have one scale."""
+    """The integers of up to 16 bits that both factors are; those of the first have one scale."""
     data, weight = (values.quantized(arg, window) for arg in call.args)
-    if data is None or weight is None or not (data.is_bytes and weight.is_bytes):
+    if data is None or weight is None or not (data.is_short and weight.is_short):
         return None
     if not data.by.is_scalar or window.dtype(call) != "float32":
         return None
@@ -177,18 +182,22 @@ def _factors(call: Call, window: Window) -> tuple[values.Quantized, values.Quant
     return None if all(map(window.is_constant, call.args)) else (data, weight)
 
 
-def _fits(depth: int, weight: values.Quantized, outputs: int, window: Window) -> bool:
+def _fits(
+    depth: int, data: values.Quantized, weight: values.Quantized, outputs: int, window: Window
+) -> bool:
     """Whether sums of that many products are sure to fit, and scales are per output channel."""
     if not weight.by.is_scalar and weight.by.axis != outputs:
         return False
-    if depth <= MOST:
+    reach = data.reach(window)
+    if depth * reach * weight.reach(window) <= MOST:
         return True
     elements = window.value(weight.data)
     if elements is None:
         return False
     zero = values.spread(weight.by.zero_point, elements.ndim, weight.by.axis)
     others = tuple(axis for axis in range(elements.ndim) if axis != outputs)
-    return bool(np.abs(elements.astype(np.int64) - zero).sum(others).max() * 255 < 2**31)
+    total = np.abs(elements.astype(np.int64) - zero).sum(others).max(initial=0)
+    return bool(total * reach <= MOST)
 
 
 def _arguments(data: values.Quantized, weight: values.Quantized) -> tuple[Expr, ...]:

@@ -17,6 +17,7 @@ from relay.op.qnn import op as qnn
 from relay.transform.simplify.rule_window import Window
 
 BYTES = ("int8", "uint8")
+SHORT = (*BYTES, "int16", "uint16")
 TINY = float(np.finfo(np.float32).smallest_normal)  # the least scale
 
 
@@ -71,6 +72,20 @@ class Quantized:
     @property
     def is_bytes(self) -> bool:
         return self.dtype in BYTES
+
+    @property
+    def is_short(self) -> bool:
+        return self.dtype in SHORT
+
+    def reach(self, window: Window) -> int:
+        """The largest absolute value that its integers less the zero point can have."""
+        ends = np.iinfo(self.dtype)
+        low, high = int(ends.min), int(ends.max)
+        if (limited := window.call_of(self.data, "clip")) is not None:
+            attrs: Any = limited.attrs
+            low, high = max(low, int(attrs.a_min)), min(high, int(attrs.a_max))
+        zero = self.by.zero_point.astype(np.int64)
+        return int(np.maximum(np.abs(low - zero), np.abs(high - zero)).max())
 
 
 def quantized(e: Expr, window: Window) -> Quantized | None:

@@ -88,7 +88,7 @@ def test_nothing_is_looked_at_without_conversions():
 
 
 def test_sums_that_may_not_fit_stay():
-    params = "%a: Tensor[(1, 40000), uint8], %b: Tensor[(2, 40000), int8]"
+    params = "%a: Tensor[(1, 80000), uint8], %b: Tensor[(2, 80000), int8]"
     assert_stays(PASS, f"nn.dense({real('%a')}, {real('%b')})", params)
 
 

@@ -92,8 +92,6 @@ def test_a_product_is_one_of_integers(before, after):
         f"nn.dense({real('%m', '$[0.5f, 1f, 2f]$', '0', 0)}, {real('%n')})",
         # scales of weights along what is summed
         f"nn.conv2d({real('%q')}, {real('%w', '$[0.5f, 1f]$', '0', 1)})",
-        # 16 bits
-        f"nn.dense({real('%h')}, {real('%n')})",
     ],
 )
 def test_other_products_stay(body):
