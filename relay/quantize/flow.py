@@ -24,6 +24,7 @@ from relay.quantize.calibrate import Calibrate
 from relay.quantize.dataset import Dataset
 from relay.quantize.equalize import equalized
 from relay.quantize.network import Network
+from relay.quantize.partition import partitioned
 from relay.quantize.qconfig import current_qconfig
 from relay.quantize.realize import Realize
 from relay.quantize.scheme import INT8, Scheme
@@ -83,7 +84,12 @@ def quantize(
     module = prerequisite_optimize(mod, params)
     with reported(progress, "quantizing") as report:
         simulated, wanted = _simulated(module, examples, wanted, keep_float, report)
-    return simulated if config.do_simulation else Realize(wanted.rounding, wanted.sums)(simulated)
+    if config.do_simulation:
+        return simulated
+    realized = Realize(wanted.rounding, wanted.sums)(simulated)
+    if config.partition_conversions == "disabled":
+        return realized
+    return partitioned(realized, fully_integral=config.partition_conversions == "fully_integral")
 
 
 def _simulated(

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from relay.errors import PassError
 from relay.quantize.scheme import MODES, Integers, Scheme, power_of_two
 
+PARTITIONS: Final = ("disabled", "enabled", "fully_integral")
 DTYPES: Final = ("int8", "uint8", "int16", "uint16")
 
 
@@ -29,8 +30,9 @@ class QConfig:
     dense layers.
     With `do_simulation` the result simulates quantization in floats. `round_for_shift` rounds the
     scales of data to powers of two, so that rescaling is a shift. `rounding` is that of
-    `qnn.requantize`. `partition_conversions` is "disabled": what quantizes the inputs and
-    dequantizes the results is part of `main`.
+    `qnn.requantize`. With `partition_conversions` "enabled" what quantizes the inputs and
+    dequantizes the results are functions of their own (`relay.quantize.partition`); with
+    "fully_integral" it is an error if floats are left between them.
     """
 
     nbit_input: int = 8
@@ -52,7 +54,7 @@ class QConfig:
     def __post_init__(self) -> None:
         _one_of("calibrate_mode", self.calibrate_mode, MODES)
         _one_of("weight_scale", self.weight_scale, ("power2", "max", "channel_max"))
-        _one_of("partition_conversions", self.partition_conversions, ("disabled",))
+        _one_of("partition_conversions", self.partition_conversions, PARTITIONS)
         for name in ("input", "weight"):
             dtype, bits = getattr(self, f"dtype_{name}"), getattr(self, f"nbit_{name}")
             _one_of(f"dtype_{name}", dtype, DTYPES)

@@ -89,7 +89,7 @@ transform/quantized/quantized_steps.py
     clip concatenate dyn.topk image.resize2d maximum mean minimum multiply nn.avg_pool2d
     nn.global_avg_pool2d nn.leaky_relu nn.pad nn.relu nn.softmax qnn.quantize split topk transpose
 transform/quantized/quantized_values.py
-    qnn.dequantize
+    clip qnn.dequantize
 transform/scales/axis_moves.py
     broadcast_to layout_transform nn.mirror_pad nn.pad strided_slice transpose
 transform/scales/backward_fold_scale_axis.py

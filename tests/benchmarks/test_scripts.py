@@ -29,8 +29,8 @@ SCRIPTS = {
     "training": "mlp,char-rnn",
     "tuning": "dqn",
 }
-# what needs a GPU, or a package that tests do without
-ELSEWHERE = {"gpu", "tensorflow_models"}
+# what needs a GPU, files, or a package that tests do without
+ELSEWHERE = {"gpu", "quantized_accuracy", "tensorflow_models"}
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
 
 
