@@ -101,7 +101,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "TypeMutator",
     ),
     "relay.ir.printer": ("astext", "pretty_print"),
-    "relay.nd": ("cpu", "device"),
+    "relay.nd": ("cpu", "cuda", "device"),
     "relay.parser": ("parse", "parse_expr", "fromtext"),
     "relay.serialize": ("save_json", "load_json", "save_param_dict", "load_param_dict"),
     "relay.builder": ("ScopeBuilder",),

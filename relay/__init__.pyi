@@ -142,6 +142,7 @@ from relay.ir.types import TypeVar as TypeVar
 from relay.ir.types import is_dynamic as is_dynamic
 from relay.ir.types import scalar_type as scalar_type
 from relay.nd import cpu as cpu
+from relay.nd import cuda as cuda
 from relay.nd import device as device
 from relay.op import abs as abs
 from relay.op import acos as acos

@@ -31,7 +31,7 @@ from relay.executors.graph_json import graph_json
 from relay.executors.report import BenchmarkResult, time_calls
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path
-from relay.nd import Device, NDArray, StoredTensor
+from relay.nd import HOST, Device, NDArray, StoredTensor
 from relay.serialize import load_param_dict
 
 
@@ -51,7 +51,7 @@ class GraphLibrary:
             raise RelayError(f"the library has no model {name!r}; it has {self.name!r}")
 
         def create(device: Device | None = None) -> StraightLineExecutable:
-            _require_cpu(device)
+            _require(device, self.executable)
             return self.executable
 
         return create
@@ -218,7 +218,7 @@ class GraphModule:
     ) -> BenchmarkResult:
         """Time runs: `repeat` times the mean of `number` of them, or of as many as take
         `min_repeat_ms`. With `end_to_end`, setting `inputs` and getting the outputs counts."""
-        _require_cpu(device)
+        _require(device, self.module)
         if func_name != "run":
             raise RelayError(f"only `run` can be timed, found {func_name!r}")
         self.run(**inputs)
@@ -234,9 +234,12 @@ class GraphModule:
         return time_calls(once, repeat, number, min_repeat_ms)
 
 
-def _require_cpu(device: Device | None) -> None:
-    if device is not None and device.kind != "cpu":
-        raise RelayError(f"the model was built for the CPU, not for {device}")
+def _require(device: Device | None, executable: StraightLineExecutable) -> None:
+    """A device of the target, or that of arguments and results."""
+    own = executable.code.target.device
+    if device is not None and device.kind not in (own, HOST.kind):
+        name = "the CPU" if own == HOST.kind else f"{own}(0)"
+        raise RelayError(f"the model was built for {name}, not for {device}")
 
 
 def _converted(data: Any, dtype: str) -> Any:

@@ -45,9 +45,18 @@ def cpu(index: int = 0) -> Device:
 
 def device(kind: str, index: int = 0) -> Device:
     """The device of that name, or of the target of that name."""
-    if kind.partition(" ")[0] in ("cpu", "llvm"):
+    name = kind.partition(" ")[0]
+    if name in ("cpu", "llvm"):
         return cpu(index)
-    raise RelayError(f"there is no device {kind!r}; there is the CPU, relay.cpu(0)")
+    if name == "cuda":
+        return cuda(index)
+    message = f"there is no device {kind!r}; there are the CPU, relay.cpu(0), and relay.cuda(0)"
+    raise RelayError(message)
+
+
+def cuda(index: int = 0) -> Device:
+    """An NVIDIA GPU."""
+    return Device("cuda", index)
 
 
 HOST = cpu()
@@ -93,7 +102,7 @@ class NDArray:
         """A copy on a device, or in a tensor that can be written."""
         if not isinstance(target, Device):
             return target.copyfrom(self)
-        return NDArray(self.array.copy(), target)
+        return array(self, target)
 
     def item(self) -> Any:
         return self.array.item()
@@ -148,8 +157,15 @@ class Weight(NDArray):
 
 def array(data: Any, device: Device | None = None) -> NDArray:
     """A tensor with a copy of `data` (anything NumPy or DLPack understands)."""
+    if device is None and isinstance(data, NDArray):
+        device = data.device
+    if device is not None and device.kind != HOST.kind:
+        from relay.target.target import class_of  # makes tensors on devices
+
+        made: NDArray = class_of(device.kind).tensor(data, device.index)
+        return made
     if isinstance(data, NDArray):
-        return NDArray(copied(data.array), device or data.device)
+        return NDArray(copied(data.array), device)
     return NDArray(copied(as_numpy(data)), device)
 
 

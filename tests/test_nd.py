@@ -65,7 +65,11 @@ def test_a_transposed_array_keeps_its_elements():
 
 def test_a_tensor_cannot_be_on_another_device():
     with pytest.raises(RelayError, match=r"cannot be on cuda\(0\)"):
-        nd.array([1, 2], nd.Device("cuda"))
+        nd.empty((2,), device=nd.Device("cuda"))
+    with pytest.raises(RelayError, match="there is no target `tpu`"):
+        nd.array([1, 2], nd.Device("tpu"))
+    with pytest.raises(RelayError, match="there are no tensors on devices of the target `llvm`"):
+        nd.array([1, 2], nd.Device("llvm"))
 
 
 def test_a_tensor_of_a_tensor_is_a_copy():
@@ -242,5 +246,6 @@ def test_a_storage_that_was_given_back_holds_nothing():
 def test_devices_are_found_by_name_or_target():
     assert relay.device("llvm", 0) == relay.device("cpu") == relay.cpu(0)
     assert relay.device("llvm -mcpu=native", 1) == relay.cpu(1)
-    with pytest.raises(RelayError, match="there is no device 'cuda'"):
-        relay.device("cuda", 0)
+    assert relay.device("cuda", 0) == relay.cuda(0)
+    with pytest.raises(RelayError, match="there is no device 'tpu'"):
+        relay.device("tpu", 0)

@@ -18,6 +18,7 @@ from relay.immutable import frozen
 from relay.program.plan import Arena, InConstant, Input, Location, Output, plan
 from relay.program.program import Function, InvokeKernel, Program, flatten
 from relay.target.kernel import Kernel, TensorSpec
+from relay.target.loaded import CallFrame as TargetFrame
 from relay.target.loaded import CallSequence, KernelCall, Loaded
 
 
@@ -32,6 +33,10 @@ class Constants:
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays.values())
+
+
+# Called before a run.
+SetUp = Callable[[TargetFrame], None]
 
 
 class CallFrame:
@@ -127,9 +132,14 @@ class BoundFunction:
             frame.constants = constants  # kept alive during calls
         return frame
 
-    def __call__(self, constants: Constants, addresses: Sequence[int]) -> None:
-        """Run; `addresses` are those of the inputs, then of the outputs."""
+    def __call__(
+        self, constants: Constants, addresses: Sequence[int], set_up: SetUp | None = None
+    ) -> None:
+        """Run; `addresses` are those of the inputs, then of the outputs. `set_up` is called with
+        the frame of the target before."""
         frame = self.frame(constants)
+        if set_up is not None:
+            set_up(frame.calls)
         self._write(frame.slots, 0, *addresses)
         if status := frame.run():
             raise frame.calls.failure(status)

@@ -17,8 +17,9 @@ from relay.executors.executor import Executor, Loaded
 from relay.interpreter.values import Value
 from relay.ir.entry import with_main
 from relay.ir.module import IRModule
-from relay.nd import Device
+from relay.nd import HOST, Device
 from relay.program.program import MAIN
+from relay.target.target import wanted
 
 # Sets weights by name.
 SetParams = Callable[[Mapping[str, Any]], None]
@@ -49,8 +50,10 @@ class CompiledExecutor(Executor):
     def load(self, module: IRModule, name: str) -> Loaded:
         from relay.pipeline.state import without_state  # loads parts of the compiler
 
-        if self.device is not None and self.device.kind != "cpu":
-            raise RelayError(f"the {self.engine} runs on the CPU, not on {self.device}")
+        own = wanted(self.target).device
+        if self.device is not None and self.device.kind not in (own, HOST.kind):
+            name = "the CPU" if own == HOST.kind else f"{own}(0)"
+            raise RelayError(f"the {self.engine} runs on {name}, not on {self.device}")
         # a function of all its parameters, as in the interpreter
         module = without_state(with_main(module, name))
         names = [param.name_hint for param in module[MAIN].params]

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from relay import dtypes
 from relay.executors.arrays import TensorInfo, Wrap, address, plain, read, wrapper, writable
-from relay.executors.bound import BoundFunction
+from relay.executors.bound import BoundFunction, SetUp
 from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable, expect_positive, refusal
 from relay.executors.memory import OutputPool
@@ -142,21 +142,21 @@ class StraightLineExecutable(Executable):
         self._run(addresses)
         return tensors[len(self.inputs) :]
 
-    def _run(self, addresses: list[int]) -> None:
+    def _run(self, addresses: list[int], set_up: SetUp | None = None) -> None:
         """Run `main`, whose inputs and outputs are at `addresses`, and replace the state."""
         state = self.threaded
         if state is None:
-            return self._main(self._weights.constants, addresses)
+            return self._main(self._weights.constants, addresses, set_up)
         with state.call() as before:
             if self._in_place:
                 if not before.own:  # the initial values, or what was set
                     before = self._copied(before)
                 state.values = before
-                return self._main(
-                    self._weights.constants, self._with_state(addresses, before, before)
-                )
+                together = self._with_state(addresses, before, before)
+                return self._main(self._weights.constants, together, set_up)
             after, self._spare = self._spare or self._buffers(), None
-            self._main(self._weights.constants, self._with_state(addresses, before, after))
+            together = self._with_state(addresses, before, after)
+            self._main(self._weights.constants, together, set_up)
             state.values, self._spare = after, before if before.own else None
         return None
 

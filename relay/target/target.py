@@ -85,6 +85,7 @@ class Target(metaclass=_ByDescription):
     """
 
     kind: ClassVar[TargetKind]
+    device: ClassVar[str] = "cpu"  # the kind of `relay.nd.Device` where it computes
     options: ClassVar[Mapping[str, str]] = {}  # that may follow the kind, and their meanings
 
     def __init__(
@@ -267,6 +268,11 @@ class Target(metaclass=_ByDescription):
 
     # --- optional
 
+    @classmethod
+    def tensor(cls, data: Any, index: int) -> Any:
+        """A copy of a tensor in memory of device `index` of this kind (`relay.nd.array`)."""
+        raise TargetError.of(f"there are no tensors on devices of the target `{cls.kind}`")
+
     def compile_program(self, program: Any, store: Store) -> Any:
         """The code of all functions of a program (`relay.program.native.NativeProgram`); None to
         run it in the virtual machine, which calls kernels."""
@@ -362,6 +368,11 @@ def _parse_text(text: str) -> Target:
             raise mistake(f"the option -{option} is given twice", text)
         found[option] = value
     return kind.of_options(found, text)
+
+
+def class_of(name: str) -> type[Target]:
+    """The class of the targets of a kind."""
+    return _class(name, name)
 
 
 def _class(name: str, text: str) -> type[Target]:

@@ -93,6 +93,7 @@ LATE = {
     ("frontend", "driver"): "functions of PyTorch are made of compiled programs",
     ("ir", "op"): "the operator table fills itself on the first look",
     ("ir", "prelude"): "a module imports files of the standard library by name",
+    ("nd", "target"): "a tensor on a device is made by the target of its kind",
     ("prelude", "frontend"): "the prelude's data types, as the Python frontend declares them",
     ("ir", "serialize"): "relay.ir.save_json is where people look for it",
 }

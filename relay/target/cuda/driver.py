@@ -102,6 +102,10 @@ class Driver(ABC):
     def copy_out(self, host: int, device: int, size: int, stream: Handle) -> None:
         """Copy from the device to the host."""
 
+    @abstractmethod
+    def copy_between(self, to: int, device: int, size: int, stream: Handle) -> None:
+        """Copy on the device."""
+
     # --- kernels
 
     @abstractmethod
@@ -254,6 +258,9 @@ class SystemDriver(Driver):
 
     def copy_out(self, host: int, device: int, size: int, stream: Handle) -> None:
         self._call(self._cuda.cuMemcpyDtoHAsync, host, device, size, stream)
+
+    def copy_between(self, to: int, device: int, size: int, stream: Handle) -> None:
+        self._call(self._cuda.cuMemcpyDtoDAsync, to, device, size, stream)
 
     # --- kernels
 

@@ -25,6 +25,7 @@ from relay.immutable import frozen
 from relay.target.cuda import host
 from relay.target.cuda.architecture import architecture
 from relay.target.cuda.driver import Driver, Handle
+from relay.target.cuda.tensors import reserve
 from relay.target.cuda.triton_compiler import HIDDEN_PARAMETERS
 from relay.target.kernel import Kernel, TensorSpec
 from relay.target.loaded import CallFrame, CallSequence, KernelCall, Loaded, Slots
@@ -104,11 +105,7 @@ class DeviceKernels(Loaded):
         return block if size else block[:0]
 
     def reserve(self, size: int) -> Place:
-        driver = self.driver
-        driver.enter()
-        memory = _DeviceMemory(driver.allocate(size))
-        finally_(memory, driver.free, memory.address)
-        return Place(memory.address, memory)
+        return reserve(self.driver, size)
 
     def place(self, array: np.ndarray) -> Place:
         placed = self.reserve(array.nbytes)
@@ -151,13 +148,6 @@ def new_stream(owner: object, driver: Driver) -> Handle:
     stream = driver.stream()
     finally_(owner, driver.end_stream, stream)
     return stream
-
-
-class _DeviceMemory:
-    """Owns memory of the device."""
-
-    def __init__(self, address: int) -> None:
-        self.address = address
 
 
 def _launches(driver: Driver, data: bytes) -> list[Launch]:
@@ -274,6 +264,8 @@ class DeviceFrame(CallFrame):
         self.steps = sequence.steps
         self.recorded: bytes | None = None  # the addresses that the graphs are recorded with
         self.runs: list[Callable[[], None]] = []
+        # the inputs and outputs of this run that lie on the device, in the order of the slots
+        self.there: frozenset[int] = frozenset()
 
     def run(self) -> int:
         driver, slots, stream = self.driver, self.slots, self.stream
@@ -283,14 +275,17 @@ class DeviceFrame(CallFrame):
             self.runs = [self._recorded(step) for step in self.steps]
             self.recorded = fixed
         count = len(self.inputs)
+        there, self.there = self.there, frozenset()
         for number, size in enumerate(self.inputs):
             if size:
-                driver.copy_in(self.places[number].address, slots[number], size, stream)
+                copy_in = driver.copy_between if number in there else driver.copy_in
+                copy_in(self.places[number].address, slots[number], size, stream)
         for run in self.runs:
             run()
         for number, size in enumerate(self.outputs, count):
             if size:
-                driver.copy_out(slots[number], self.places[number].address, size, stream)
+                copy_out = driver.copy_between if number in there else driver.copy_out
+                copy_out(slots[number], self.places[number].address, size, stream)
         driver.synchronize(stream)
         return 0
 

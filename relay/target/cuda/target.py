@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from relay.errors import TargetError
 from relay.target.cuda.architecture import Architecture, architecture
 from relay.target.target import Store, Target, TargetKind, mistake
 
@@ -36,6 +37,7 @@ class CUDATarget(Target):
     """GPUs of an architecture, with this machine as their host."""
 
     kind: ClassVar[TargetKind] = TargetKind("cuda")
+    device: ClassVar[str] = "cuda"
     options: ClassVar[Mapping[str, str]] = {
         "arch": "the architecture: sm_80, sm_90, …",
         "precision": "of programs of float32: float32, tf32 (of products), float16 or bfloat16",
@@ -158,6 +160,15 @@ class CUDATarget(Target):
 
         require(self, what)
 
+    @classmethod
+    def tensor(cls, data: Any, index: int) -> Any:
+        from relay.target.cuda.driver import open_driver
+        from relay.target.cuda.tensors import array
+
+        if index:
+            raise TargetError.of("tensors are on the first GPU", found=f"cuda({index})")
+        return array(data, open_driver())
+
     def load(
         self,
         kernels: Sequence[Kernel],
@@ -173,7 +184,10 @@ class CUDATarget(Target):
 
     def executable(self, program: Any, code: Any, *parts: Any, **limits: Any) -> Any:
         if code.program is None:
-            return None
+            from relay.target.cuda.straight_line import DeviceExecutable
+
+            limits = {name: limits[name] for name in ("state", "current", "convention")}
+            return DeviceExecutable(program, code, *parts, **limits)
         from relay.target.cuda.program.executable import DeviceProgramExecutable
 
         return DeviceProgramExecutable(program, code, *parts, **limits)

@@ -87,3 +87,47 @@ def test_every_step_of_a_profile_has_a_time():
     mod, params = NETWORKS["resnet"]()
     exe = relay.compile(mod, params, target="cuda")
     assert len(exe.profile(repeat=2)) == len(exe.bound.kernels)
+
+
+def test_tensors_of_torch_stay_on_the_gpu():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no CUDA")
+    mod, params = NETWORKS["mlp"]()
+    exe = relay.compile(mod, params, target="cuda")
+    for seed in range(20):
+        (x,) = exe.example_inputs(seed)
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            given = torch.from_numpy(x).cuda(non_blocking=True)
+            for _ in range(50):  # work that is not done when the call begins
+                given = given + 1 - 1
+            found = exe(given)
+        assert found.is_cuda
+        np.testing.assert_allclose(found.cpu().numpy(), exe(x), rtol=1e-3, atol=1e-6)
+
+
+def test_tensors_of_relay_stay_on_the_gpu():
+    mod, params = NETWORKS["mlp"]()
+    exe = relay.compile(mod, params, target="cuda")
+    (x,) = exe.example_inputs()
+    given = relay.nd.array(x, relay.cuda(0))
+    np.testing.assert_array_equal(given.numpy(), x)
+    np.testing.assert_array_equal(exe(given).numpy(), exe(x))
+
+
+def test_calls_of_a_program_from_threads_agree():
+    program = """
+    #[version = "0.0.5"]
+    def @main(%n: int32, %x: Tensor[(64, 64), float32]) -> Tensor[(64, 64), float32] {
+      if (equal(%n, 0)) { %x } else { @main(subtract(%n, 1), nn.softmax(nn.dense(%x, %x))) }
+    }
+    """
+    mod = relay.parse(program)
+    exe = relay.compile(mod, target="cuda")
+    x = np.random.default_rng(0).standard_normal((64, 64)).astype("float32")
+    wanted = exe(20, x)
+    np.testing.assert_allclose(wanted, relay.compile(mod)(20, x), rtol=1e-4)
+    with ThreadPoolExecutor(8) as threads:
+        for found in threads.map(lambda _: exe(20, x), range(200)):
+            np.testing.assert_array_equal(found, wanted)
