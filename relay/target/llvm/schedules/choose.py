@@ -366,12 +366,14 @@ def _schedule(
         (name,) = cluster.inside
         matched = matching_loops(s, cluster.root, name)
         assert matched is not None
+        before = {loop.name for loop in s[cluster.root].loops}
         s, loops = matched
         if cluster.tiling is not None:
             found = (*cluster.tiling, loops, target)
             return winograd(s, cluster.root, name, *found, threads=threads, plan=plan)
         where = (cluster.root, name, cluster.form, loops)
-        return contraction(s, *where, target, known, threads=threads, plan=plan)
+        split = {loop.name for loop in s[cluster.root].loops} - before
+        return contraction(s, *where, target, known, split=split, threads=threads, plan=plan)
     if cluster.parts:
         (name,) = cluster.inside
         matched = matching_loops(s, cluster.root, name)

@@ -19,7 +19,7 @@ which are innermost in panels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import prod
 
 from relay import dtypes, tree
@@ -272,6 +272,30 @@ def _tile(s: Schedule, name: str, form: Form, target: LLVMTarget) -> Tile:
     return _narrowed(tile, form, rows)
 
 
+def _part(s: Schedule, root: str, loops: Sequence[str], split: Collection[str]) -> int:
+    """The iterations of loops of the root if one of them was `split` off, because the sum is read
+    at (i // k, i % k); 0 if none was, or it is not known how many there are."""
+    found = [s[root].loop(name) for name in loops]
+    known = all(isinstance(loop.extent, Const) for loop in found)
+    return prod(loop.count for loop in found) if known and {*loops} & {*split} else 0
+
+
+def _dividing(tile: Tile, rows: int, columns: int, target: LLVMTarget) -> Tile:
+    """A tile that ends where so many rows and columns do, if these are not 0: beyond them there are
+    other groups, and the sums of these would be computed as well."""
+    if (rows % tile.rows or columns % tile.columns) == 0:
+        return tile
+    lanes, vectors, height = tile.lanes, tile.vectors, tile.rows
+    if columns:
+        while columns % lanes:
+            lanes //= 2
+        vectors = max(count for count in range(1, 5) if columns // lanes % count == 0)
+        height = max(1, min(height, (target.vector_registers - vectors - 1) // vectors))
+    if rows:
+        height = max(count for count in range(1, height + 1) if rows % count == 0)
+    return Tile(height, vectors, lanes)
+
+
 def plans(s: Schedule, name: str, form: Form, target: LLVMTarget) -> Iterator[Plan]:
     """Other schedules for a sum of products that may be faster."""
     row_group, far_rows = _row_group(form)
@@ -292,10 +316,12 @@ def contraction(
     target: LLVMTarget,
     constants: set[int],
     *,
+    split: Collection[str] = (),
     threads: bool = True,
     plan: Plan = RULES,
 ) -> Schedule:
-    """Schedule `root`, which reads the sum of products `name` at its own `loops`."""
+    """Schedule `root`, which reads the sum of products `name` at its own `loops`, some of which
+    were `split` off for that."""
     axes = s[name].computation.axes
     loop_of = dict(zip(axes, loops, strict=True))
     row_group, far_rows = _row_group(form)
@@ -303,6 +329,12 @@ def contraction(
     outer = (*form.batch, *far_columns, *far_rows)
     rows = _size(row_group)
     tile = plan.tile(_tile(s, name, form, target), rows, _size(column_group))
+    tile = _dividing(
+        tile,
+        _part(s, root, [loop_of[axis] for axis in row_group], split),
+        _part(s, root, [loop_of[axis] for axis in column_group], split),
+        target,
+    )
     work = facts.points(s[name])
     s = schedule.reindex(s, name, [*((axis,) for axis in outer), row_group, column_group])
     # the loops of the root in the same order, with groups fused

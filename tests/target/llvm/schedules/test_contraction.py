@@ -10,6 +10,8 @@ import pytest
 from relay import te
 from relay.lower.kernel import Options
 from relay.lower.lower import lower_static
+from relay.program.explain import explain
+from relay.program.primitives import Primitive
 from relay.target.llvm.compile import assembly
 from relay.target.llvm.schedules.tile import tile_for
 from relay.target.target import Target
@@ -278,3 +280,17 @@ def test_products_of_matrices_of_every_form(target: Target) -> None:
         for threads in (1, 3):
             (found,) = batch.run(i, [left, right], threads=threads).results
             np.testing.assert_array_equal(found, left @ right.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("each", [4, 12, 20, 24])
+def test_a_tile_ends_where_its_group_of_channels_does(each: int) -> None:
+    count = 4 * each
+    made = function(f"""(%x: Tensor[(1, {count}, 14, 14), float32],
+        %w: Tensor[({count}, {each}, 3, 3), float32]) {{
+      nn.conv2d(%x, %w, padding=[1, 1, 1, 1], groups=4, channels={count}, kernel_size=[3, 3])
+    }}""")
+    for target in X86.values():
+        (*_, kernel) = explain(Primitive(made, (False, True)), target)
+        # of the sums of one group
+        found = re.findall(r"register conv: float32\[(\d+), (\d+)", kernel.loops)
+        assert {*found} == {("1", "1")}
