@@ -63,6 +63,7 @@ def compile(
     cache: Cache | None = None,
     stack: int = 0,
     memory: int = 0,
+    tiered: bool = False,
     progress: bool | Progress = False,
 ) -> Executable:
     """Compile `model` for this machine, or for `target`.
@@ -90,6 +91,9 @@ def compile(
     and how much the values of any call may take; by default a gigabyte, and all there is.
     Straight-line code computes values again to stay below (`relay.transform.Rematerialize`).
 
+    With `tiered`, a program with open sizes that sees the same shapes again is given code for them,
+    made in the background; `Executable.specialize` has it made at once. Results stay the same.
+
     With `progress` a bar on stderr shows the stages (`relay.progress`).
     """
     weights, example = Example.of(
@@ -111,7 +115,12 @@ def compile(
         report("weights", 0, 0)
         parts = (made.program, made.code, made.weights)
         kept = {"state": made.state, "convention": made.convention}
-        return make_executable(*parts, threads, **kept, stack=stack, memory=memory)  # type: ignore[arg-type]
+        exe = make_executable(*parts, threads, **kept, stack=stack, memory=memory)  # type: ignore[arg-type]
+        if tiered and made.primitives:
+            maker = made.code.target.specializer(made.primitives, made.options, Cache.of(cache))
+            if maker is not None:
+                exe.make_versions(maker)
+        return exe
 
 
 def compile_graph(
@@ -159,6 +168,8 @@ class Compiled:
     weights: dict[str, np.ndarray]
     state: dict[str, np.ndarray]
     convention: Convention | None = None
+    primitives: tuple[Primitive, ...] = ()  # of a whole program
+    options: Options = Options()
 
 
 # Called with the fused module and its primitive functions.
@@ -227,12 +238,14 @@ def compile_program(
     module = (whole_program if whole else passes)(level, machine)(module)
     options = Options(checked=checked, exact=exact or level < ALGORITHMS)
     kernels = KernelCache(cache, machine, options, progress)
+    lowered: list[Primitive] = []
 
     def lower(module: IRModule) -> tuple[Program, dict[str, NDArray]]:
         wanted_kernels = primitives(module, whole=whole)
         if watch is not None:
             watch(module, wanted_kernels)
         kernels.prepare(wanted_kernels)
+        lowered[:] = wanted_kernels if whole else ()
         return lower_module(module, kernels, whole=whole)
 
     if limit and not whole:
@@ -250,4 +263,5 @@ def compile_program(
     if not whole:
         programs.put(key, Stored(program, objects, constants))
     log.compiled(program, kernels)
-    return Compiled(program, code, arrays(weights | constants), arrays(state), convention)
+    parts = (arrays(weights | constants), arrays(state), convention)
+    return Compiled(program, code, *parts, tuple(lowered), options)

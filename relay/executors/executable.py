@@ -157,6 +157,14 @@ class Executable(HasWeights, HasState, ABC):
         """The time of its kernels: medians of `repeat` runs; without arguments, with random
         inputs."""
 
+    def specialize(self, *args: Any, **named: Any) -> None:
+        """Make the version for the sizes of these arguments now, if there are open sizes; the
+        results of calls stay the same. The executable was compiled with `tiered`."""
+        self.in_order(args, named)
+
+    def make_versions(self, specializer: Any) -> None:
+        """Have versions made for sizes that are seen again (`relay.compile(…, tiered=True)`)."""
+
     def benchmark(
         self, *args: Any, repeat: int = 10, number: int | None = None, **named: Any
     ) -> BenchmarkResult:

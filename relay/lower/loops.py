@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from relay import tree
 from relay.te import lower as te_lower
 from relay.te.epilogue import over_copies
-from relay.te.expr import Expr, Extent, Read, Var, variables
+from relay.te.expr import (
+    INDEX,
+    Expr,
+    Extent,
+    Read,
+    Source,
+    Var,
+    const,
+    remake,
+    substitute,
+    variables,
+)
 from relay.te.legalize import Facts, legalize
 from relay.te.loops import (
     Allocate,
@@ -21,23 +33,68 @@ from relay.te.loops import (
     unchecked,
 )
 from relay.te.schedule import Schedule
+from relay.te.simplify import Simplifier
 from relay.te.tidy import tidy
 
 
 def loops_of(
-    schedule: Schedule, facts: Facts | None, *, checked: bool, sizes: Sequence[Extent]
+    schedule: Schedule,
+    facts: Facts | None,
+    *,
+    checked: bool,
+    sizes: Sequence[Extent],
+    known: Mapping[Extent, int] | None = None,
 ) -> tuple[te_lower.LoweredLoops, tuple[Extent, ...]]:
     """The loops of a schedule, and the dynamic `sizes` they read. Without `facts` expressions are
-    not legalized."""
+    not legalized. What is `known` of the sizes takes their place."""
     loops = te_lower.lower(schedule)
     # copies of unrolled loops would repeat the checks
     body = rolled(loops.body) if checked else unchecked(loops.body)
     if facts is not None:
         body = legalize(body, facts)
     # for dynamic sizes there are several copies of the code: full tiles and tails
-    body = tidy(over_copies(body) if sizes else body)
+    body = over_copies(body) if sizes else body
+    if known:
+        loops = _with_sizes(replace(loops, body=body), known)
+        return replace(loops, body=tidy(loops.body)), tuple(sizes)
+    body = tidy(body)
     used = _used(sizes, body, (*loops.inputs, *loops.outputs)) if sizes else ()
     return replace(loops, body=body), used
+
+
+def _with_sizes(loops: te_lower.LoweredLoops, known: Mapping[Extent, int]) -> te_lower.LoweredLoops:
+    """The loops with numbers in the place of sizes, in the shapes of their buffers too."""
+    values: dict[Var, Expr] = {size: const(value, INDEX) for size, value in known.items()}
+    simplify = Simplifier()
+    buffers: dict[int, Buffer] = {}
+    kept: list[Source] = []  # so that ids stay theirs
+
+    def buffer(old: Source) -> Source:
+        if not isinstance(old, Buffer):
+            return old
+        if id(old) not in buffers:
+            shape = tuple(simplify(substitute(extent, values)) for extent in old.shape)
+            buffers[id(old)] = Buffer(old.name, shape, old.dtype, old.scope)
+            kept.append(old)
+        return buffers[id(old)]
+
+    def step(before: Expr, after: Expr) -> Expr:
+        if isinstance(after, Read):
+            return Read(after.dtype, buffer(after.source), after.indices)
+        if isinstance(after, Var):
+            return values.get(after, after)
+        return remake(before, after)
+
+    def change(expr: Expr) -> Expr:
+        return tree.transform(expr, step)
+
+    for part in tree.postorder(loops.body):
+        if isinstance(part, Store | Allocate | Prefetch):
+            buffer(part.buffer)
+    inputs, outputs = (
+        tuple(cast("Buffer", buffer(one)) for one in each) for each in (loops.inputs, loops.outputs)
+    )
+    return te_lower.LoweredLoops(inputs, outputs, map_expressions(loops.body, change, buffers))
 
 
 def _used(

@@ -226,6 +226,18 @@ class Target(metaclass=_ByDescription):
         """
         raise self._unsupported("code for kernels")
 
+    def specialized(
+        self,
+        name: str,
+        schedule: Schedule,
+        *,
+        may_alias: bool,
+        sizes: Sequence[Extent],
+        known: Mapping[Extent, int],
+    ) -> KernelCode:
+        """The code of a kernel for `known` sizes, which is called as that for any is."""
+        raise self._unsupported("code for sizes that were seen before")
+
     def external(
         self, name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
     ) -> KernelCode:
@@ -282,6 +294,10 @@ class Target(metaclass=_ByDescription):
         """An executable of this target, for whole programs or tensors in device memory: arguments
         and result are those of `relay.executors.make.make_executable`. None for the default
         one."""
+        return None
+
+    def specializer(self, primitives: Sequence[Any], options: Any, cache: Any) -> Any:
+        """What `Executable.make_versions` of this target makes code for known sizes with."""
         return None
 
     def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:

@@ -22,6 +22,7 @@ SCRIPTS = {
     "functions": "exp,pow",
     "kernels": "peak,chain,gemm,rows,blocked,layers,integers",
     "models": "mlp,dqn",
+    "open_sizes": "small",
     "passes": "dqn,times,growth",
     "pytorch": "mlp",
     "quantization": "mlp,dqn",

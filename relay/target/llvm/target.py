@@ -137,6 +137,22 @@ class LLVMTarget(Target):
         code = generate(name, loops, self, checked=checked, may_alias=may_alias, sizes=used)
         return replace(code, sizes=tuple(size.name for size in used))
 
+    def specialized(
+        self,
+        name: str,
+        schedule: Schedule,
+        *,
+        may_alias: bool,
+        sizes: Sequence[Extent],
+        known: Mapping[Extent, int],
+    ) -> KernelCode:
+        from relay.lower.loops import loops_of
+        from relay.target.llvm.codegen import generate
+
+        loops, used = loops_of(schedule, self.facts, checked=False, sizes=sizes, known=known)
+        code = generate(name, loops, self, may_alias=may_alias, sizes=used)
+        return replace(code, sizes=tuple(size.name for size in used))
+
     def external(
         self, name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
     ) -> KernelCode:
@@ -265,6 +281,11 @@ class LLVMTarget(Target):
         from relay.target.llvm.executable.whole_program import WholeProgramExecutable
 
         return WholeProgramExecutable(program, code, *parts, **limits)
+
+    def specializer(self, primitives: Sequence[Any], options: Any, cache: Any) -> Any:
+        from relay.target.llvm.executable.tiers import Specializer
+
+        return Specializer(primitives, self, options, cache)
 
     def export(self, executable: Any, path: Any, kind: str, **options: Any) -> Path:
         from relay.target.llvm.c.export import export

@@ -45,6 +45,7 @@ from relay.target.loaded import Loaded
 
 if TYPE_CHECKING:
     from relay.external.functions import ExternalFunction
+    from relay.target.llvm.executable.tiers import Specializer, Tiers
     from relay.target.llvm.executable.timing import TimedKernels
 
 
@@ -122,6 +123,7 @@ class WholeProgramExecutable(Executable):
         self._objects: tuple[Constants, ConstantObjects] | None = None
         self.threaded = state_of(program, state, current)
         self._result = result
+        self._tiers: Tiers | None = None
         self._plain = convention is None or convention.plain_arguments is not None
         if convention is not None:
             takes = flatten(tuple(param.value for param in main.arguments))
@@ -160,6 +162,38 @@ class WholeProgramExecutable(Executable):
             **self._limits,
         )
 
+    # --- versions for sizes
+
+    def make_versions(self, specializer: Specializer) -> None:
+        from relay.target.llvm.executable.tiers import Tiers  # needs the compiler
+
+        def entered(address: int, libraries: Sequence[Library]) -> ProgramFunction:
+            def prepare(context: ProgramContext, held: Sequence[Library] = libraries) -> None:
+                self._prepared(context)
+
+            return self._entered_at(address, prepare)
+
+        assert isinstance(self._loaded, NativeKernels)
+        self._tiers = Tiers(
+            specializer,
+            self._loaded,
+            self._native,
+            imports_of(self._externals),
+            entered,
+            lambda main, args: main(args, self._constants(), self._style),
+        )
+
+    def specialize(self, *args: Any, **named: Any) -> None:
+        given = tuple(self.in_order(args, named))
+        if self._tiers is None:
+            raise RelayError(
+                "this executable makes no versions for sizes; one of "
+                "relay.compile(…, tiered=True) does"
+            )
+        if self.threaded is not None:
+            given += self.threaded.values.arrays
+        self._tiers.specialize(given)
+
     # --- calling
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -184,13 +218,23 @@ class WholeProgramExecutable(Executable):
         """The result of `main`, which replaces the state."""
         state = self.threaded
         if state is None:
-            return self._main(args, self._constants(), style)
+            return self._main_for(args)(args, self._constants(), style)
         with state.call() as before:
-            made = self._main((*args, *before.arrays), self._constants(), style)
+            given = (*args, *before.arrays)
+            made = self._main_for(given)(given, self._constants(), style)
             fields = made if isinstance(made, tuple) else made.fields
             result, *after = fields
             state.values = Values([self._own(array, result) for array in after])
         return result
+
+    def _main_for(self, args: tuple[Any, ...]) -> ProgramFunction:
+        """`main`, or its version for the shapes of these arguments."""
+        return (self._tiers and self._tiers.main(args)) or self._main
+
+    @property
+    def _contexts(self) -> list[ProgramContext]:
+        functions = [self._main, *(self._tiers.functions if self._tiers is not None else ())]
+        return [context for function in functions for context in function.contexts]
 
     def _own(self, given: Any, result: Any) -> np.ndarray:
         """A new value of the state as an array that no part of the caller's result shares."""
@@ -329,7 +373,7 @@ class WholeProgramExecutable(Executable):
     def memory(self) -> Memory:
         """The size of the heaps kept between calls, and of the weights, in bytes. What a call needs
         depends on its arguments."""
-        heaps = sum(context.heap_bytes for context in self._main.contexts)
+        heaps = sum(context.heap_bytes for context in self._contexts)
         return Memory(heaps, 0, self._weights.constants.nbytes, 0, 0)
 
     @property
@@ -340,9 +384,9 @@ class WholeProgramExecutable(Executable):
     @property
     def live_objects(self) -> int:
         """The number of live objects after calls: 0, or there is a leak."""
-        return sum(context.live for context in self._main.contexts)
+        return sum(context.live for context in self._contexts)
 
     @property
     def leaked_objects(self) -> int:
         """The number of objects that the last calls did not release: 0, or there is a bug."""
-        return sum(context.leaked for context in self._main.contexts)
+        return sum(context.leaked for context in self._contexts)
