@@ -6,7 +6,7 @@
     python tools/tflite_suite.py --compiled           as native code instead of in the interpreter
 
 LiteRT's interpreter says what is right. Every entry of BuiltinOperator has a converter, or is
-refused by its name; so are custom operators.
+refused by its name; `tools/tflite_exclusions.txt` says why. So are custom operators.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+EXCLUSIONS = Path(__file__).with_name("tflite_exclusions.txt")
 # entries that are no operators
 NONE = frozenset({"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"})
 
@@ -33,6 +34,18 @@ def operators() -> tuple[list[str], list[str]]:
     return supported, sorted(set(names) - set(supported))
 
 
+def reasons() -> dict[str, str]:
+    """Why operators are refused."""
+    found, reason = {}, ""
+    for line in EXCLUSIONS.read_text().splitlines():
+        if line.startswith("#"):
+            reason = line.lstrip("# ")
+            continue
+        for rule in line.split():
+            found |= {name: reason for name in operators()[1] if re.fullmatch(rule, name)}
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--match", default="", help="a regular expression for operators")
@@ -41,7 +54,8 @@ def main() -> int:
     options = parser.parse_args()
     supported, refused = operators()
     if options.missing:
-        print("\n".join(refused))
+        why = reasons()
+        print("\n".join(f"{name}: {why.get(name, 'not yet')}" for name in refused))
         return 0
     from tests.frontend.tflite.cases import all_cases
     from tests.frontend.tflite.models import agree
@@ -55,7 +69,7 @@ def main() -> int:
             failed += 1
             print(f"{case}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
     print(f"operators: {len(supported)} supported, {len(refused)} refused by name, of ", end="")
-    print(f"{len(supported) + len(refused)}")
+    print(f"{len(supported) + len(refused)}; {len(reasons())} of those refused have a reason")
     print(f"cases: {len(chosen) - failed} of {len(chosen)} agree with LiteRT")
     return 1 if failed else 0
 

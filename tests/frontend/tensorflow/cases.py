@@ -780,6 +780,8 @@ def further() -> Iterator[Case]:
     square = reals(2, 4, 4)
     positive = square @ square.transpose(0, 2, 1) + np.eye(4, dtype="float32")
     yield case("Cholesky", {"input": positive}, rtol=1e-4)
+    yield case("Qr", {"input": reals(2, 4, 3)}, rtol=1e-4)
+    yield case("Qr", {"input": reals(3, 5)}, rtol=1e-4, full_matrices=True)
     strong = square + 5 * np.eye(4, dtype="float32")
     for lower in (False, True):
         for adjoint in (False, True):

@@ -1,5 +1,6 @@
 """Networks that TensorFlow and Keras write as saved models, and functions in memory: `-m full`."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ from relay.frontend import from_tensorflow
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 keras = pytest.importorskip("keras", reason="keras is not installed")
+if keras.backend.backend() != "tensorflow":
+    # one process has one backend of Keras
+    pytest.skip("tests of Keras ran before, with PyTorch", allow_module_level=True)
 
 RANDOM = np.random.default_rng(9)
 
@@ -166,3 +171,19 @@ def test_a_function_has_its_variables_as_parameters() -> None:
     assert type(graph).__name__ == "GraphDef"
     with pytest.raises(relay.RelayError, match="has no signature"):
         from_tensorflow(function)
+
+
+def test_factors_of_matrices_make_them_again() -> None:
+    def again(x: Any) -> Any:
+        s, u, v = tf.linalg.svd(x)
+        sizes = tf.linalg.svd(x, compute_uv=False)
+        symmetric = tf.matmul(x, x, transpose_a=True)
+        values, vectors = tf.linalg.eigh(symmetric)
+        made = tf.matmul(u * s[..., None, :], v, transpose_b=True)
+        other = tf.matmul(vectors * values[..., None, :], vectors, transpose_b=True)
+        return made, sizes, other, values
+
+    function = tf.function(again).get_concrete_function(tf.TensorSpec([2, 5, 3]))
+    x = RANDOM.standard_normal((2, 5, 3)).astype("float32")
+    for mine, theirs in zip(relay.compile(function)(x), function(tf.constant(x)), strict=True):
+        close(mine, theirs.numpy())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.frontend.tflite.further_cases import further
 from tests.frontend.tflite.models import Case, Given, Out, fixed
 from tests.frontend.tflite.recurrent_cases import recurrent
 
@@ -50,6 +51,7 @@ def all_cases() -> list[Case]:
         spread,
         selection,
         recurrent,
+        further,
     )
     return [case for family in families for case in family()]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from relay import op
 from relay.frontend.common import fourier
+from relay.frontend.common.angles import atan2
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
-from relay.frontend.tensorflow.operators.binary import atan2
 from relay.frontend.tensorflow.values import Complex, Value
 from relay.ir.expr import Expr
 

@@ -1,0 +1,77 @@
+"""Networks of Keras as objects and as files, one per family of `keras.applications`: `-m full`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relay
+from tests.frontend.keras.models import KERAS, fill, keras, same, theirs
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.timeout(1200),
+    *(pytest.mark.filterwarnings(one) for one in KERAS),
+]
+
+# a network of each family, and the size of its images
+APPLICATIONS = {
+    "ConvNeXtTiny": 64,
+    "DenseNet121": 64,
+    "EfficientNetB0": 64,
+    "EfficientNetV2B0": 64,
+    "InceptionResNetV2": 96,
+    "InceptionV3": 96,
+    "MobileNet": 96,
+    "MobileNetV2": 96,
+    "MobileNetV3Small": 96,
+    "NASNetMobile": 96,
+    "ResNet50": 64,
+    "ResNet50V2": 64,
+    "VGG16": 48,
+    "Xception": 96,
+}
+REST = {
+    "ConvNeXtSmall": 48,
+    "DenseNet169": 48,
+    "EfficientNetB1": 48,
+    "EfficientNetV2S": 48,
+    "MobileNetV3Large": 64,
+    "ResNet101": 48,
+    "ResNet101V2": 48,
+    "VGG19": 48,
+}
+
+
+@pytest.mark.parametrize("name", [*APPLICATIONS, *REST])
+def test_an_application_gives_what_keras_gives(name: str) -> None:
+    keras.utils.set_random_seed(0)
+    size = (APPLICATIONS | REST)[name]
+    build = getattr(keras.applications, name)
+    model = build(weights=None, input_shape=(size, size, 3), include_top=False, pooling="avg")
+    exe = relay.compile(model)
+    random = np.random.default_rng(9)
+    for batch in (1, 2, 3):
+        x = random.uniform(-1, 1, (batch, size, size, 3)).astype("float32")
+        same([exe(x)], theirs(model, [x]), 1e-4)
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+def test_recurrent_networks_are_read_from_files(suffix: str, tmp_path: Path) -> None:
+    keras.utils.clear_session(free_memory=False)
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((None, 5)),
+            layers.Bidirectional(layers.LSTM(4, return_sequences=True)),
+            layers.GRU(6, return_sequences=True),
+            layers.SimpleRNN(3),
+        ]
+    )
+    fill(model)
+    model.save(tmp_path / f"model{suffix}")
+    exe = relay.compile(tmp_path / f"model{suffix}")
+    random = np.random.default_rng(9)
+    for batch, steps in ((1, 1), (2, 7), (4, 3)):
+        x = random.standard_normal((batch, steps, 5)).astype("float32")
+        same([exe(x)], theirs(model, [x]), 1e-4)

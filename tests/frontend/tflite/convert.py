@@ -1,0 +1,55 @@
+"""Writes a network of Keras as a file of TFLite, with TensorFlow's converter.
+
+    KERAS_BACKEND=tensorflow python tests/frontend/tflite/convert.py MobileNet 96 int8 model.tflite
+
+`float`: as it is, with an open batch; `int8`: all tensors quantized, by a few random images.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def recurrent(keras: Any, kind: str) -> Any:
+    layers = keras.layers
+    layer = getattr(layers, kind)(6, return_sequences=True)
+    return keras.Sequential([keras.Input((7, 5), batch_size=2), layer, layers.Dense(3)])
+
+
+def network(keras: Any, name: str, size: int) -> Any:
+    if name in ("LSTM", "GRU", "SimpleRNN"):
+        return recurrent(keras, name)
+    build = getattr(keras.applications, name)
+    return build(weights=None, input_shape=(size, size, 3), include_top=False, pooling="avg")
+
+
+def main(name: str, size: str, kind: str, target: str) -> None:
+    import keras
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(0)
+    model = network(keras, name, int(size))
+    shape = [one or 1 for one in model.inputs[0].shape]
+    random = np.random.default_rng(9)
+
+    def images() -> Iterator[list[np.ndarray]]:
+        for _ in range(8):
+            yield [random.uniform(-1, 1, shape).astype("float32")]
+
+    with tempfile.TemporaryDirectory() as folder:
+        model.export(folder, verbose=False)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        if kind == "int8":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            converter.representative_dataset = images
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+            converter.inference_input_type = converter.inference_output_type = tf.int8
+        Path(target).write_bytes(converter.convert())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
