@@ -45,6 +45,8 @@ REST = {
 
 @pytest.mark.parametrize("name", [*APPLICATIONS, *REST])
 def test_an_application_gives_what_keras_gives(name: str) -> None:
+    if name == "NASNetMobile" and keras.backend.backend() == "torch":
+        pytest.skip("Keras does not have it with PyTorch: KERAS_BACKEND=tensorflow")
     keras.utils.set_random_seed(0)
     size = (APPLICATIONS | REST)[name]
     build = getattr(keras.applications, name)

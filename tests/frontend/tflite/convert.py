@@ -41,8 +41,13 @@ def main(name: str, size: str, kind: str, target: str) -> None:
             yield [random.uniform(-1, 1, shape).astype("float32")]
 
     with tempfile.TemporaryDirectory() as folder:
-        model.export(folder, verbose=False)
-        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        if model.inputs[0].shape[0] is None:
+            model.export(folder, verbose=False)
+            converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        else:  # lists of tensors need all sizes
+            function = tf.function(lambda x: model(x, training=False))
+            concrete = function.get_concrete_function(tf.TensorSpec(shape))
+            converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], model)
         if kind == "int8":
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.representative_dataset = images
