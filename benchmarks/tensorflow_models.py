@@ -6,7 +6,9 @@
     python benchmarks/tensorflow_models.py --json out.json          records besides the table
 
 A network has random weights and is compiled from its saved model. Peers are the same function in
-TensorFlow, compiled by XLA (`jit_compile=True`), and by LiteRT with XNNPACK.
+TensorFlow, compiled by XLA (`jit_compile=True`), and by LiteRT with XNNPACK. The same network from
+ONNX, as `relay.to_onnx` writes it, and from the file of LiteRT is Relay, too: how much longer it
+takes is said at the end of a line.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +75,23 @@ NETWORKS: dict[str, Network] = {
 }
 
 
-def litert(model: Any, threads: int, keras_folder: Path) -> Callable[[np.ndarray], Any] | None:
-    """The model in LiteRT, where its converter takes it."""
+def converted(folder: Path) -> bytes | None:
+    """A saved model as a file of LiteRT, where the converter takes it."""
     import tensorflow as tf
-    from ai_edge_litert.interpreter import Interpreter
 
     try:
-        content = tf.lite.TFLiteConverter.from_saved_model(str(keras_folder)).convert()
-        session = Interpreter(model_content=content, num_threads=threads)
-        session.allocate_tensors()
-    except Exception:  # its converter refuses in many ways
+        found: bytes = tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert()
+    except Exception:  # it refuses in many ways
         return None
+    return found
+
+
+def litert(content: bytes, threads: int) -> Callable[[np.ndarray], Any]:
+    """A model in LiteRT."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    session = Interpreter(model_content=content, num_threads=threads)
+    session.allocate_tensors()
     place = session.get_input_details()[0]["index"]
     result = session.get_output_details()[0]["index"]
 
@@ -92,6 +101,24 @@ def litert(model: Any, threads: int, keras_folder: Path) -> Callable[[np.ndarray
         return session.get_tensor(result)
 
     return run
+
+
+def other_doors(
+    mod: relay.IRModule, params: Any, content: bytes | None, shape: tuple[int, ...], **options: Any
+) -> dict[str, Any]:
+    """The same network from other formats, compiled."""
+    found = {}
+    try:
+        model = relay.to_onnx(mod, params)
+    except relay.RelayError:
+        pass  # loops are functions that call themselves, which ONNX has no form for
+    else:
+        found["from ONNX"] = relay.compile(*relay.frontend.from_onnx(model), **options)
+    if content is not None:
+        first = relay.frontend.from_tflite(content)[0]["main"].params[0].name_hint
+        lite = relay.frontend.from_tflite(content, {first: shape})
+        found["from TFLite"] = relay.compile(*lite, **options)
+    return found
 
 
 def measure(run: Run, name: str, folder: Path) -> None:
@@ -106,8 +133,11 @@ def measure(run: Run, name: str, folder: Path) -> None:
     mod, params = relay.frontend.from_tensorflow(saved)
     first = mod["main"].params[0].name_hint
     mod, params = relay.frontend.from_tensorflow(saved, {first: shape})
-    exe = relay.compile(mod, params, threads=run.threads, cache=Cache(str(folder / f"{name}.c")))
+    options = {"threads": run.threads, "cache": Cache(str(folder / f"{name}.c"))}
+    exe = relay.compile(mod, params, **options)
     seconds = time.perf_counter() - start
+    content = converted(saved)
+    others = other_doors(mod, params, content, shape, **options)
     x = np.random.default_rng(0).uniform(-1, 1, shape).astype("float32")
     signature = [tf.TensorSpec(shape, "float32")]
     plain = tf.function(lambda one: model(one, training=False), input_signature=signature)
@@ -121,17 +151,21 @@ def measure(run: Run, name: str, folder: Path) -> None:
         "tensorflow": lambda: plain(tensor).numpy(),
         "xla": lambda: fused(tensor).numpy(),
     }
-    other = litert(model, run.threads, saved)
-    if other is not None:
+    if content is not None:
+        other = litert(content, run.threads)
         candidates["litert"] = lambda: other(x)
+    for label, one in others.items():
+        candidates[label] = partial(one, x)
     times = take_turns(candidates, run.threads, run.effort, time.process_time)
+    own = times["relay"].median
+    shares = [f"{label} {times.pop(label).median / own:.2f}" for label in others]
     run.report.compare(
         name,
         run.threads,
         times,
         error=relative_error(exe(x), wanted),
         compile_s=seconds,
-        note=f"imported and compiled in {seconds:.1f} s",
+        note="; ".join([*shares, f"imported and compiled in {seconds:.1f} s"]),
     )
 
 
