@@ -28,6 +28,28 @@ from tools.torch_core_samples import CORE, FIRST
 FACTORIZATIONS = ("linalg.", "svd", "qr", "pca_lowrank", "geqrf", "lu")
 
 
+def sorted_by_places(x: torch.Tensor, dim: int = -1, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """What `argsort` sorts: the places of equal elements are anybody's."""
+    places = torch.argsort(x, dim, *args, **kwargs)
+    return torch.gather(x, dim, places) if x.dim() else x
+
+
+def sorted_and_by_places(
+    x: torch.Tensor, *args: Any, **kwargs: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What `sort` gives, and what its places sort."""
+    found, places = torch.sort(x, *args, **kwargs)
+    dim = kwargs.get("dim", args[0] if args else -1)
+    return found, torch.gather(x, dim, places) if x.dim() else x
+
+
+# calls whose results say only what is unique of them
+UNSTABLE: Mapping[str, Callable[..., Any]] = {
+    "argsort": sorted_by_places,
+    "sort": sorted_and_by_places,
+}
+
+
 @dataclass(frozen=True)
 class Slot:
     """The place of a tensor among the inputs of a module."""
@@ -122,7 +144,8 @@ def samples_of(entry: Any, dtype: torch.dtype, most: int | None = None) -> list[
         # export
         for one in [*entry.sample_inputs("cpu", dtype, requires_grad=False)][:most]:
             process = one.output_process_fn_grad if is_factorization else None
-            sample = Sample(entry.op, (one.input, *one.args), one.kwargs, process)
+            function = UNSTABLE.get(entry.name, entry.op)
+            sample = Sample(function, (one.input, *one.args), one.kwargs, process)
             if all(tensor.layout is torch.strided for tensor in tensors_of(sample)):
                 found.append(sample)
     return found

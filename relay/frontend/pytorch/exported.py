@@ -122,7 +122,7 @@ class GraphImporter:
         declared = tensor_type(found, self.sizes) if isinstance(found, torch.Tensor) else None
         span = span_of(call)
         results = len(found) if isinstance(found, list | tuple) else None
-        parts = (call.name, declared, overload, results)
+        parts = (call.name, declared, overload, results, lies_by_rows(call))
         node = Node(f"{namespace}.{name}", span, scope, *parts)
         args = [self.value(one, scope) for one in call.args]
         named = {
@@ -172,6 +172,15 @@ class GraphImporter:
         pairs = zip(found.shape, wanted.shape, strict=True)
         shape = tuple(own if isinstance(other, dims.Any) else other for own, other in pairs)
         return value if shape == found.shape else node.declare(value, shape, found.dtype)
+
+
+def lies_by_rows(call: Call) -> bool:
+    """Whether the first operand of a call lies in memory row by row, and alone."""
+    first = call.args[0] if call.args else None
+    value = first.meta.get("val") if isinstance(first, Call) else None
+    if not isinstance(value, torch.Tensor) or not str(call.target).startswith("aten.as_strided"):
+        return True  # nothing else depends on it
+    return bool(value.is_contiguous() and value.storage_offset() == 0)
 
 
 def has_complex(value: Any) -> bool:

@@ -40,6 +40,8 @@ class Node(Builder):
     overload: str = ""
     # how many results torch found, where they are a list
     results: int | None = None
+    # whether the first operand lies in memory row by row, and alone
+    by_rows: bool = True
 
     give_sizes = "export the model with fixed sizes for this axis"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any
 
 from relay import dtypes, op
 from relay.frontend.common import curves
@@ -75,34 +74,6 @@ def prelu(node: Node, self: Expr, weight: Expr) -> Expr:
             weight = node.let(trailing_axes(weight, max(node.rank(self) - 2, 0)))
     data, weight = broadcastable(node, self, weight)
     return op.where(op.greater(data, node.number(0, data)), data, weight * data)
-
-
-@table("rrelu")
-def rrelu(
-    node: Node,
-    self: Expr,
-    lower: float = 0.125,
-    upper: float = 1 / 3,
-    training: bool = False,
-    **_: Any,
-) -> Expr:
-    if training:
-        raise node.refused("it draws slopes in training", hint="export the model in eval mode")
-    return leaky_relu(node, self, (lower + upper) / 2)
-
-
-@table("rrelu_with_noise", "rrelu_with_noise_functional")
-def rrelu_with_noise(
-    node: Node,
-    self: Expr,
-    noise: Expr,
-    lower: float = 0.125,
-    upper: float = 1 / 3,
-    training: bool = False,
-    **_: Any,
-) -> Any:
-    found = rrelu(node, self, lower, upper, training)
-    return [found, noise] if node.operator.endswith("functional") else found
 
 
 @table("hardtanh")
@@ -224,18 +195,3 @@ def masked_softmax(
     data, mask = broadcastable(node, self, mask)
     scores = node.let(op.where(mask, node.number(-inf, data), data))
     return softmax(node, scores, -1 if dim is None else dim)
-
-
-# --- dropout, of which inference keeps the data --------------------------------------------------
-
-
-@table("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
-def dropout(node: Node, input: Expr, p: float, train: bool) -> Expr:
-    if train and p:
-        raise node.refused("it draws random numbers in training", hint="export it in eval mode")
-    return input
-
-
-@table("native_dropout")
-def native_dropout(node: Node, input: Expr, p: float, train: bool | None) -> list[Expr]:
-    return [dropout(node, input, p, bool(train)), op.cast(op.ones_like(input), "bool")]

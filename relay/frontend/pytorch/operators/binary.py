@@ -10,6 +10,7 @@ from relay.frontend.common.broadcast import broadcastable
 from relay.frontend.common.curves import log_of_one_plus
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node, Number
+from relay.frontend.pytorch.operators.control import loop
 from relay.frontend.pytorch.operators.unary import is_negative
 from relay.frontend.pytorch.promotion import DEFAULT, category, promoted, result_type
 from relay.ir.expr import Expr, const
@@ -90,6 +91,30 @@ def remainder(node: Node, self: Number, other: Number) -> Expr:
 @table("fmod")
 def fmod(node: Node, self: Number, other: Number) -> Expr:
     return op.trunc_mod(*operands(node, self, other))
+
+
+@table("gcd", "lcm")
+def common_divisor(node: Node, self: Number, other: Number) -> Expr:
+    """Euclid's algorithm for all pairs of integers at once."""
+    left, right = (node.let(op.abs(one)) for one in operands(node, self, other))
+    zero, one = node.number(0, left), node.number(1, left)
+    whole = node.let(left + op.zeros_like(right))
+
+    def going(there: Node, number: Expr, state: list[Expr]) -> Expr:
+        return there.let(op.any(op.not_equal(state[1], zero)))
+
+    def turn(there: Node, number: Expr, state: list[Expr]) -> tuple[list[Expr], list[Expr]]:
+        first, second = state
+        is_done = there.let(op.equal(second, zero))
+        rest = op.where(is_done, zero, op.floor_mod(first, op.where(is_done, one, second)))
+        return [there.let(op.where(is_done, first, second)), there.let(rest)], []
+
+    (found, _), _ = loop(node, [whole, node.let(right + op.zeros_like(left))], going, turn)
+    divisor = node.let(found)
+    if node.operator == "aten.gcd":
+        return divisor
+    share = op.floor_divide(left, op.where(op.equal(divisor, zero), one, divisor))
+    return op.abs(op.multiply(node.let(share), right))
 
 
 # --- powers ------------------------------------------------------------------------------------

@@ -165,8 +165,15 @@ def counted(node: Node, start: Number, end: Number, step: Number, dtype: str | N
             if isinstance(length, Symbol):
                 found = node.declare(found, (length,), "int64")
         return cast(node, found, dtype)
-    # in float64, and rounded once
-    return cast(node, _steps(node, given, "float64"), dtype)
+    if dtype == "int64":
+        whole = [cast(node, node.tensor(one), dtype) for one in given]
+        return _steps(node, whole, dtype)
+    found = _steps(node, given, "float64")  # and rounded once
+    if dtypes.is_integer(dtype):
+        # integers, as many as there would be of floats
+        first, _, by = (cast(node, node.tensor(one), "int64") for one in given)
+        found = node.let(first + by * node.positions(found, 0))
+    return cast(node, found, dtype)
 
 
 def _steps(node: Node, given: Sequence[Number], dtype: str) -> Expr:

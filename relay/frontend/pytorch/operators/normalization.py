@@ -390,20 +390,3 @@ def weight_norm_interface(node: Node, v: Expr, g: Expr, dim: int = 0) -> list[Ex
     axes = tuple(axis for axis in range(node.rank(v)) if dim == -1 or axis != node.axis(v, dim))
     length = node.let(op.sqrt(op.sum(v * v, axis=axes, keepdims=True)))
     return [op.multiply(*broadcastable(node, v, node.let(g / length))), length]
-
-
-@table("renorm")
-def renorm(node: Node, self: Expr, p: float, dim: int, maxnorm: float) -> Expr:
-    """Slices whose p-norm is larger are scaled to that norm."""
-    axis = node.axis(self, dim)
-    axes = tuple(one for one in range(node.rank(self)) if one != axis)
-    sizes = node.let(op.abs(self))
-    norms: Expr
-    if p == float("inf"):
-        norms = op.max(sizes, axis=axes, keepdims=True)
-    else:
-        powers = op.sum(op.power(sizes, node.number(p, sizes)), axis=axes, keepdims=True)
-        norms = op.power(node.let(powers), node.number(1 / p, sizes))
-    norms, limit = node.let(norms), node.number(maxnorm, sizes)
-    factor = limit / (norms + node.number(1e-07, norms))
-    return self * op.where(op.greater(norms, limit), factor, node.number(1, norms))

@@ -70,7 +70,8 @@ def inner(node: Node, self: Expr, other: Expr) -> Expr:
 @table("outer", "ger")
 def outer(node: Node, self: Expr, vec2: Expr) -> Expr:
     left, right = promoted(node, self, vec2)
-    return op.multiply(op.expand_dims(left, 1), op.expand_dims(right, 0))
+    times = op.logical_and if node.dtype(left) == "bool" else op.multiply
+    return times(op.expand_dims(left, 1), op.expand_dims(right, 0))
 
 
 # --- sums of products ----------------------------------------------------------------------------
@@ -83,7 +84,8 @@ def combined(node: Node, addend: Expr, found: Expr, beta: Number, alpha: Number)
     if is_number(beta, 0):
         return _like(node, found, addend)
     addend = _scaled(node, node.as_dtype(addend, dtype), beta)
-    return op.add(*broadcastable(node, found, addend))
+    plus = op.logical_or if dtype == "bool" else op.add
+    return plus(*broadcastable(node, found, addend))
 
 
 def is_number(value: object, number: int) -> bool:

@@ -307,7 +307,7 @@ def dropout(node: Node, input: Expr, p: float, train: bool) -> Expr:
     return op.where(mask, input * node.number(scale, input) + shift, dropped)
 
 
-@table("rrelu", "rrelu_with_noise")
+@table("rrelu", "rrelu_with_noise", "rrelu_with_noise_functional")
 def rrelu(
     node: Node,
     self: Expr,

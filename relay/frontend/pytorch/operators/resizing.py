@@ -86,7 +86,8 @@ def weighted(
     **more: Any,
 ) -> Expr:
     by = _interpolation(node, align_corners)
-    return _resized(node, self, by, output_size, [*factors, *more.values()])
+    given = [*factors, *more.values()]
+    return _resized(node, self, by, output_size, given, align_corners)
 
 
 @table(*(f"{name}.vec" for name in _WEIGHTED))
@@ -97,7 +98,8 @@ def weighted_by_list(
     align_corners: bool,
     scale_factors: Sequence[float] | None,
 ) -> Expr:
-    return _resized(node, input, _interpolation(node, align_corners), output_size, scale_factors)
+    by = _interpolation(node, align_corners)
+    return _resized(node, input, by, output_size, scale_factors, align_corners)
 
 
 def _interpolation(node: Node, align_corners: bool) -> Interpolation:
@@ -105,7 +107,7 @@ def _interpolation(node: Node, align_corners: bool) -> Interpolation:
     is_cubic = "cubic" in node.operator
     return Interpolation(
         "cubic" if is_cubic else "linear",
-        "align_corners" if align_corners else "half_pixel",
+        "align_corners" if align_corners and not antialias else "half_pixel",
         alpha=-0.5 if antialias else -0.75,
         exclude_outside=antialias,
         antialias=antialias,
@@ -118,6 +120,7 @@ def _resized(
     by: Interpolation,
     output_size: Sequence[Size] | None,
     factors: Sequence[float | None] | None,
+    align_corners: bool = False,
 ) -> Expr:
     count = node.rank(data) - 2
     given = [*(factors or []), *[None] * count][:count]
@@ -137,11 +140,18 @@ def _resized(
             shape = node.declared.shape if node.declared is not None else ()
             new = int(known) if known is not None else shape[number] if shape else dims.ANY
         above, below = (node.let(op.cast(one, "float64")) for one in (total, extent))
-        is_exact = factor is None or not factor > 0 or by.coordinates == "align_corners"
+        is_exact = factor is None or not factor > 0 or align_corners
         if not is_exact:
             assert factor is not None
             is_exact = isinstance(old, int) and isinstance(new, int) and old * factor == new
             above, below = real(factor), real(1)
+        if by.antialias and align_corners:
+            # the factor is that of the distances of corners, and positions are those of centers
+            above, below = (node.let(end - real(1)) for end in (above, below))
+            is_single = node.let(op.equal(above, real(0)))
+            above = node.let(op.where(is_single, real(1), above))
+            below = node.let(op.where(is_single, real(0), below))
+            is_exact = dims.equal(old, new) is True
         axes.append(ResizedAxis(number, old, new, extent, total, above, below, is_exact))
     if by.mode == "nearest" and (places := _rounded_places(node, axes, given, by)) is not None:
         found = data

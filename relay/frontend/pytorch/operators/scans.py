@@ -12,7 +12,7 @@ from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.operators.binary import log_of_sum
 from relay.frontend.pytorch.operators.shaping import expanded
 from relay.frontend.pytorch.operators.slicing import cut
-from relay.frontend.pytorch.promotion import accumulated, category, wide
+from relay.frontend.pytorch.promotion import accumulated, as_float, category, wide
 from relay.ir.expr import Expr, const
 
 table = Converters()
@@ -109,6 +109,8 @@ def diff(
     prepend: Expr | None = None,
     append: Expr | None = None,
 ) -> Expr:
+    if not n:
+        return self  # without the parts beside it
     axis = node.axis(self, dim)
     parts = [one for one in (prepend, self, append) if one is not None]
     data = node.let(op.concatenate(parts, axis=axis)) if len(parts) > 1 else self
@@ -132,6 +134,7 @@ def trapezoid(node: Node, y: Expr, *given: Expr | float, dim: int = -1, dx: floa
             dim = int(one)
         else:
             dx = one
+    y = as_float(node, y)
     axis = node.axis(y, dim)
     heights = node.let(cut(node, y, axis, 1, None) + cut(node, y, axis, 0, -1))
     if x is None:
@@ -139,6 +142,7 @@ def trapezoid(node: Node, y: Expr, *given: Expr | float, dim: int = -1, dx: floa
     else:
         along = axis if node.rank(x) == node.rank(y) else 0
         widths = node.let(cut(node, x, along, 1, None) - cut(node, x, along, 0, -1))
+        widths = node.as_dtype(widths, node.dtype(heights))
         if node.rank(x) < node.rank(y) and axis < node.rank(y) - 1:
             widths = node.let(op.expand_dims(widths, 1, node.rank(y) - axis - 1))
         areas = node.let(heights * widths * node.number(0.5, heights))

@@ -244,3 +244,59 @@ def histc(node: Node, self: Expr, bins: int = 100, min: float = 0, max: float = 
     values = node.let(op.cast(inside, dtype))
     empty = node.zeros((bins,), dtype)
     return op.scatter_elements(empty, place, values, axis=0, reduction="add")
+
+
+@table("segment_reduce")
+def segment_reduce(
+    node: Node,
+    data: Expr,
+    reduce: str,
+    *,
+    lengths: Expr | None = None,
+    indices: Expr | None = None,
+    offsets: Expr | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Number | None = None,
+) -> Expr:
+    """Reductions of parts of the last of the axes that `lengths` or `offsets` have."""
+    given = lengths if lengths is not None else offsets
+    if given is None:
+        raise node.refused("it needs `lengths` or `offsets`")
+    given = node.as_dtype(given, "int64")
+    ends = node.let(op.cumsum(given, axis=axis) if lengths is not None else given)
+    if lengths is None:
+        ends = cut(node, ends, axis, 1, None)
+    places = node.positions(data, axis)
+    wide = node.let(op.expand_dims(ends, axis + 1))
+    # how many parts end before an element
+    before = op.cast(op.less_equal(wide, places), "int64")
+    part = node.let(op.sum(before, axis=(axis,)))
+    rank = node.rank(data)
+    for _ in range(rank - axis - 1):
+        part = node.let(op.expand_dims(part, node.rank(part)))
+    part = expanded(node, part, node.extents_of(data))
+    kind = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    least = {"amax": -math.inf, "amin": math.inf, "prod": 1}.get(kind, 0)
+    start = least if initial is None else initial
+    # what is behind the last part is a part of its own, which is left out
+    sizes = node.extents_of(data)
+    sizes[axis] = node.dimension(ends, axis)
+    blank = expanded(node, node.number(start, data), sizes)
+    more = list(sizes)
+    more[axis] = 1
+    blank = node.let(
+        op.concatenate([blank, expanded(node, node.number(start, data), more)], axis=axis)
+    )
+    reduction = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}[kind]
+    found = node.let(op.scatter_elements(blank, part, data, axis=axis, reduction=reduction))
+    found = cut(node, found, axis, 0, -1)
+    if kind != "mean":
+        return found
+    zeros = node.let(op.zeros_like(blank))
+    ones = node.let(op.ones_like(data))
+    count = node.let(op.scatter_elements(zeros, part, ones, axis=axis, reduction="add"))
+    count = cut(node, count, axis, 0, -1)
+    none = op.equal(count, node.number(0, data))
+    empty = node.number(math.nan, data) if initial is None else found
+    return op.where(none, empty, found / count)

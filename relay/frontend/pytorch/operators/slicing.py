@@ -324,14 +324,6 @@ def embedded(node: Node, data: Expr, offset: int, one: int, other: int) -> Expr:
     return moved(node, found, [rank - 1, rank], [one, other])
 
 
-@table("trace")
-def trace(node: Node, self: Expr) -> Expr:
-    found = diagonal_of(node, self, 0, 0, 1)
-    if node.dtype(found).startswith(("int", "uint")):
-        found = node.as_dtype(found, "int64")
-    return op.sum(found)
-
-
 # --- parts replaced ----------------------------------------------------------------------------
 
 
@@ -415,6 +407,14 @@ def strided_places(
     return found
 
 
+def _must_lie_by_rows(node: Node) -> None:
+    if not node.by_rows:
+        raise node.refused(
+            "its operand does not lie in memory row by row",
+            hint="call `.contiguous()` before it",
+        )
+
+
 @table("as_strided", "as_strided_copy")
 def as_strided(
     node: Node,
@@ -424,6 +424,7 @@ def as_strided(
     storage_offset: Size | None = None,
 ) -> Expr:
     """Elements by their positions in memory, of a tensor that is contiguous."""
+    _must_lie_by_rows(node)
     places = strided_places(node, size, stride, storage_offset)
     return op.take(flat(node, self), places, axis=0)
 
@@ -437,4 +438,5 @@ def as_strided_scatter(
     stride: Sequence[Size],
     storage_offset: Size | None = None,
 ) -> Expr:
+    _must_lie_by_rows(node)
     return written(node, self, strided_places(node, size, stride, storage_offset), src)

@@ -9,8 +9,8 @@ import numpy as np
 from relay import op
 from relay.frontend.common import orthogonal
 from relay.frontend.common.builder import int64
+from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.common.products import product
-from relay.frontend.common.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.tensorflow.converters import Table
 from relay.frontend.tensorflow.node import Node
 from relay.ir.expr import Expr, const

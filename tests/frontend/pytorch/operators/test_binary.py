@@ -13,7 +13,7 @@ logical_or logical_xor ldexp float_power dist
 """
 _WHOLE_NAMES = """
 add sub mul div floor_divide remainder fmod atan2 maximum minimum eq lt logical_and
-bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift copysign
+bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift copysign gcd lcm
 """
 
 PAIRS: Functions = {name: getattr(torch, name) for name in _FLOAT_NAMES.split()} | {

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 import torch
 
 from tests.frontend.pytorch.operators.layers import agree
@@ -32,3 +36,62 @@ def test_equations_agree() -> None:
         atol=1e-3,
         rtol=1e-3,
     )
+
+
+def test_factors_agree() -> None:
+    lin = torch.linalg
+    tall, wide, square = torch.randn(2, 5, 3), torch.randn(3, 5), torch.randn(2, 4, 4)
+    singular = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 2.0], [0.0, 3.0, 4.0]])
+    packed, factors = torch.geqrf(tall)
+    lu, pivots = lin.lu_factor(square)
+    agree(
+        (lin.qr, [tall]),
+        (lambda a: lin.qr(a, "complete"), [tall]),
+        (lambda a: lin.qr(a, "r")[1], [wide]),
+        (torch.geqrf, [wide]),
+        (lin.householder_product, [packed, factors]),
+        (lambda a, b, c: torch.ormqr(a, b, c, left=False), [packed, factors, torch.randn(2, 4, 5)]),
+        (lambda a, b, c: torch.ormqr(a, b, c, transpose=True), [packed, factors, tall]),
+        (lin.lu, [wide]),
+        (lin.lu, [tall]),
+        (lin.lu_factor, [square]),
+        (lambda a: torch.ops.aten.linalg_lu_factor_ex(a)[:2], [singular]),
+        (torch.lu_unpack, [lu, pivots]),
+        (lin.lu_solve, [lu, pivots, torch.randn(2, 4, 3)]),
+        (lambda a, b, c: lin.lu_solve(a, b, c, left=False), [lu, pivots, torch.randn(2, 3, 4)]),
+        (lambda a, b, c: lin.lu_solve(a, b, c, adjoint=True), [lu, pivots, torch.randn(2, 4, 3)]),
+        atol=1e-4,
+        rtol=1e-4,
+    )
+
+
+def without_signs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The results of a function up to the signs of vectors."""
+    return lambda *given: [one.abs() for one in function(*given)]
+
+
+SPECTRA: list[Any] = [
+    (torch.linalg.svdvals, [torch.randn(2, 3, 5)]),
+    (without_signs(lambda a: torch.linalg.svd(a, full_matrices=False)), [torch.randn(2, 5, 4)]),
+    (without_signs(torch.linalg.eigh), [torch.randn(2, 5, 5)]),
+    (lambda a: torch.linalg.eigvalsh(a, UPLO="U"), [torch.randn(4, 4)]),
+    (torch.linalg.pinv, [torch.randn(2, 5, 3)]),
+    (lambda a: torch.linalg.pinv(a, hermitian=True), [torch.ones(3, 3)]),
+    (torch.linalg.matrix_rank, [torch.ones(2, 3, 4)]),
+    (torch.linalg.cond, [torch.randn(3, 3)]),
+    (torch.linalg.matrix_exp, [torch.randn(2, 3, 3) * torch.tensor([[[0.01]], [[3.0]]])]),
+]
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("number", range(len(SPECTRA)))
+def test_spectra_agree(number: int) -> None:
+    agree(SPECTRA[number], compiled=number % 2 == 0, atol=1e-4, rtol=1e-4)
+
+
+def test_singular_vectors_of_a_matrix_without_full_rank_are_orthogonal() -> None:
+    def rebuilt(a: torch.Tensor) -> list[torch.Tensor]:
+        u, s, v = torch.linalg.svd(a)
+        return [(u[:, :3] * s) @ v, u.mT @ u, v.mT @ v]
+
+    agree((rebuilt, [torch.arange(15.0).reshape(5, 3)]), atol=1e-4)

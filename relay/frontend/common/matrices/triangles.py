@@ -12,6 +12,8 @@ from relay.ir.expr import Expr
 
 def triangle_of(node: Builder, matrix: Expr) -> Expr:
     """Cholesky: the lower triangle whose product with its transpose is the matrix, by columns."""
+    if 0 in node.shape(matrix):
+        return matrix
     numbers, rank = node.positions(matrix, -1), node.rank(matrix)
 
     def body(there: Builder, number: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:

@@ -6,9 +6,8 @@ The factors and pivots that torch gives beside them are not there.
 from __future__ import annotations
 
 from relay import op
-from relay.frontend.common.builder import int64
+from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.common.products import product
-from relay.frontend.common.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node
 from relay.frontend.pytorch.shapes import swapped
@@ -45,15 +44,14 @@ def inverse(node: Node, A: Expr) -> Expr:
     return op.matrix_inverse(A)
 
 
-def _no_errors(node: Node, matrices: Expr) -> Expr:
+def no_errors(node: Node, matrices: Expr) -> Expr:
     """0 for each matrix."""
-    first = op.take(op.take(matrices, int64(0), axis=-1), int64(0), axis=-1)
-    return op.cast(op.zeros_like(first), "int32")
+    return op.cast(op.zeros_like(op.sum(matrices, axis=(-2, -1))), "int32")
 
 
 @table("linalg_inv_ex")
 def inverse_with_errors(node: Node, A: Expr, *, check_errors: bool = False) -> list[Expr]:
-    return [op.matrix_inverse(A), _no_errors(node, A)]
+    return [op.matrix_inverse(A), no_errors(node, A)]
 
 
 @table("linalg_solve")
@@ -74,8 +72,8 @@ def solve_with_errors(
 ) -> list[Expr | None]:
     found = node.let(solve(node, A, B, left=left))
     if node.operator == "aten.linalg_solve_ex":
-        return [found, _no_errors(node, A)]
-    return [found, None, None, _no_errors(node, A)]
+        return [found, no_errors(node, A)]
+    return [found, None, None, no_errors(node, A)]
 
 
 @table("linalg_matrix_power", "matrix_power")
@@ -111,7 +109,7 @@ def cholesky(node: Node, self: Expr, upper: bool = False) -> Expr:
 def cholesky_with_errors(
     node: Node, self: Expr, *, upper: bool = False, check_errors: bool = False
 ) -> list[Expr]:
-    return [cholesky(node, self, upper), _no_errors(node, self)]
+    return [cholesky(node, self, upper), no_errors(node, self)]
 
 
 @table("linalg_solve_triangular")

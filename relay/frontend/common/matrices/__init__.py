@@ -1,0 +1,1 @@
+"""Factors of matrices, computed by loops over columns."""
