@@ -60,6 +60,14 @@ def reflected(node: Builder, matrix: Expr) -> tuple[Expr, Reflections]:
     return node.let(op.where(inside, rest, zero)), Reflections(vectors, factors)
 
 
+def factors_of(node: Builder, matrix: Expr, *, complete: bool = False) -> tuple[Expr, Expr]:
+    """Q and R: with as many columns and rows as the shorter side of the matrix, or a square Q."""
+    height, width = (node.static_extent(matrix, axis, "a matrix") for axis in (-2, -1))
+    triangle, reflections = reflected(node, matrix)
+    count = height if complete else min(height, width)
+    return orthogonal(node, reflections, count), first_rows(node, triangle, count)
+
+
 def applied(
     node: Builder, reflections: Reflections, data: Expr, *, transposed: bool = False
 ) -> Expr:
@@ -133,6 +141,13 @@ def first_columns(node: Builder, matrix: Expr, count: int) -> Expr:
     if node.shape(matrix)[-1] == count:
         return matrix
     return node.let(op.strided_slice(matrix, [0], [count], axes=(node.rank(matrix) - 1,)))
+
+
+def first_rows(node: Builder, matrix: Expr, count: int) -> Expr:
+    """The first rows of matrices."""
+    if node.shape(matrix)[-2] == count:
+        return matrix
+    return node.let(op.strided_slice(matrix, [0], [count], axes=(node.rank(matrix) - 2,)))
 
 
 def _turned(there: Builder, data: Expr, vector: Expr, factor: Expr) -> Expr:

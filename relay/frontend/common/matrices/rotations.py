@@ -14,7 +14,12 @@ import numpy as np
 from relay import dtypes, op
 from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.loops import counted
-from relay.frontend.common.matrices.reflections import identity_like, orthogonal, reflected
+from relay.frontend.common.matrices.reflections import (
+    first_rows,
+    identity_like,
+    orthogonal,
+    reflected,
+)
 from relay.frontend.common.products import product
 from relay.immutable import frozen
 from relay.ir.expr import Expr, const
@@ -76,13 +81,13 @@ def orthogonalized(node: Builder, matrix: Expr) -> tuple[Expr, Expr]:
     rank = node.rank(matrix)
     height, width = (node.static_extent(matrix, axis, "a matrix") for axis in (-2, -1))
     if width == 1:
-        return matrix, identity_like(node, _first_rows(node, matrix, 1), 1)
+        return matrix, identity_like(node, first_rows(node, matrix, 1), 1)
     if width % 2:
         zeros = op.zeros_like(op.strided_slice(matrix, [0], [1], axes=(rank - 1,)))
         matrix = node.let(op.concatenate([matrix, zeros], axis=rank - 1))
     even = width + width % 2
     square = const(np.eye(even), node.dtype(matrix))
-    start = node.let(op.zeros_like(_first_rows(node, matrix, 1)) + square)
+    start = node.let(op.zeros_like(first_rows(node, matrix, 1)) + square)
     both = node.let(op.concatenate([matrix, start], axis=rank - 2))
     following = int64(_next_pairs(even // 2))
     zero, one, two = (node.number(value, matrix) for value in (0, 1, 2))
@@ -94,7 +99,7 @@ def orthogonalized(node: Builder, matrix: Expr) -> tuple[Expr, Expr]:
             there.let(op.strided_slice(both, [side], [even], [2], axes=(rank - 1,)))
             for side in (0, 1)
         )
-        top, other = (_first_rows(there, side, height) for side in (first, second))
+        top, other = (first_rows(there, side, height) for side in (first, second))
         sizes, others, between = (
             there.let(op.sum(pair[0] * pair[1], axis=(rank - 2,), keepdims=True))
             for pair in ((top, top), (other, other), (top, other))
@@ -114,7 +119,7 @@ def orthogonalized(node: Builder, matrix: Expr) -> tuple[Expr, Expr]:
     turns = ROUNDS * (even - 1)
     (found,), _ = counted(node, body, int64(turns), turns, [both])
     found = node.let(op.strided_slice(found, [0], [width], axes=(rank - 1,)))
-    images = _first_rows(node, found, height)
+    images = first_rows(node, found, height)
     turned = op.strided_slice(found, [height], [height + width], axes=(rank - 2,))
     return images, node.let(turned)
 
@@ -154,12 +159,6 @@ def _with_signs(node: Builder, left: Expr, triangle: Expr, width: int) -> Expr:
         for begin, end in ((0, width), (width, whole))
     ]
     return node.let(op.concatenate([parts[0] * signs, parts[1]], axis=rank - 1))
-
-
-def _first_rows(node: Builder, matrix: Expr, count: int) -> Expr:
-    if node.shape(matrix)[-2] == count:
-        return matrix
-    return node.let(op.strided_slice(matrix, [0], [count], axes=(node.rank(matrix) - 2,)))
 
 
 def _transposed(node: Builder, matrix: Expr) -> Expr:

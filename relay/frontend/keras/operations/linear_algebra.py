@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from relay import op
-from relay.frontend.common import orthogonal
 from relay.frontend.common.builder import int64
+from relay.frontend.common.matrices.reflections import factors_of
+from relay.frontend.common.matrices.rotations import singular, symmetric
 from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.common.products import product
 from relay.frontend.keras.converters import Operations
@@ -95,27 +96,21 @@ def qr(node: Node, x: Expr) -> list[Expr]:
     mode = node.option("mode", "reduced")
     if mode not in ("reduced", "complete"):
         raise node.refused("there is no such mode", "reduced or complete", mode)
-    return [*orthogonal.qr(node, floating(node, x), complete=mode == "complete")]
+    return [*factors_of(node, floating(node, x), complete=mode == "complete")]
 
 
 @table("linalg.Eigh")
 def eigh(node: Node, x: Expr) -> list[Expr]:
-    return [*orthogonal.eigh(node, floating(node, x))]
+    return [*symmetric(node, floating(node, x))]
 
 
 @table("linalg.SVD")
 def svd(node: Node, x: Expr) -> Any:
     data = floating(node, x)
-    height, width = (node.static_extent(data, axis, "the size of matrices") for axis in (-2, -1))
-    u, s, v = orthogonal.svd(node, data)
+    found = singular(node, data, full=node.option("full_matrices", True))
     if not node.option("compute_uv", True):
-        return s
-    if node.option("full_matrices", True) and height != width:
-        raise node.refused(
-            "it completes the vectors of matrices that are not square",
-            hint="full_matrices=False",
-        )
-    return [u, s, swapped(node, v)]
+        return found.values
+    return [found.left, found.values, swapped(node, found.right)]
 
 
 def _pseudo_inverse(node: Node, data: Expr) -> Expr:
@@ -124,7 +119,8 @@ def _pseudo_inverse(node: Node, data: Expr) -> Expr:
     given = node.config.get("rcond")
     step = float(np.finfo("float32" if node.dtype(data) != "float64" else "float64").eps)
     least = float(given) if isinstance(given, int | float) else max(height, width) * step
-    u, s, v = orthogonal.svd(node, data)
+    found = singular(node, data)
+    u, s, v = found.left, found.values, found.right
     edge = node.let(op.max(s, axis=(-1,), keepdims=True) * node.number(least, s))
     held = node.let(op.greater(s, edge))
     zero, one = node.number(0, s), node.number(1, s)
@@ -147,7 +143,7 @@ def lstsq(node: Node, a: Any, b: Any) -> Expr:
 def matrix_rank(node: Node, x: Expr) -> Expr:
     data = floating(node, x)
     height, width = (node.static_extent(data, axis, "the size of matrices") for axis in (-2, -1))
-    _, s, _ = orthogonal.svd(node, data)
+    s = singular(node, data).values
     given = node.config.get("tol")
     step = float(np.finfo("float32" if node.dtype(data) != "float64" else "float64").eps)
     edge = (

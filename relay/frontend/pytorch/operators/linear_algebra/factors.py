@@ -8,7 +8,9 @@ from relay.frontend.common.matrices.elimination import eliminated, order_of, per
 from relay.frontend.common.matrices.reflections import (
     applied,
     below_diagonal,
+    factors_of,
     first_columns,
+    first_rows,
     identity_like,
     orthogonal,
     packed,
@@ -36,13 +38,11 @@ def _extents(node: Node, matrix: Expr) -> tuple[int, int]:
 
 @table("linalg_qr")
 def qr(node: Node, A: Expr, mode: str = "reduced") -> list[Expr]:
-    height, width = _extents(node, A)
-    triangle, reflections = reflected(node, A)
-    count = height if mode == "complete" else min(height, width)
-    triangle = _first_rows(node, triangle, count)
     if mode == "r":
-        return [node.zeros((0,), node.dtype(A)), triangle]
-    return [orthogonal(node, reflections, count), triangle]
+        triangle, _ = reflected(node, A)
+        rows = first_rows(node, triangle, min(_extents(node, A)))
+        return [node.zeros((0,), node.dtype(A)), rows]
+    return [*factors_of(node, A, complete=mode == "complete")]
 
 
 @table("qr")
@@ -156,10 +156,4 @@ def _triangles(node: Node, factors: Expr) -> list[Expr]:
     left = first_columns(node, factors, count)
     lower = below_diagonal(node, left) + identity_like(node, left, count)
     upper = node.let(factors - below_diagonal(node, factors))
-    return [node.let(lower), _first_rows(node, upper, count)]
-
-
-def _first_rows(node: Node, matrix: Expr, count: int) -> Expr:
-    if node.shape(matrix)[-2] == count:
-        return matrix
-    return node.let(op.strided_slice(matrix, [0], [count], axes=(node.rank(matrix) - 2,)))
+    return [node.let(lower), first_rows(node, upper, count)]
