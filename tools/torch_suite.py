@@ -138,12 +138,26 @@ def _together(
         wrong = f"{type(error).__name__}: {error}".strip()
     if not wrong:
         outcome.passed += len(samples)
+    elif len(samples) == 1 and not runs_in_torch(samples):
+        outcome.not_exported += 1
     elif len(samples) == 1:
         outcome.wrong.append(f"{dtype} sample {first}: {' '.join(wrong.split())[:400]}")
     else:
         for place, one in enumerate(samples):
             if len(outcome.wrong) < REASONS:
                 _together(outcome, dtype, first + place, [one], native - place)
+
+
+def runs_in_torch(samples: Sequence[Any]) -> bool:
+    """Whether torch runs what it exported."""
+    from tools.torch_samples import exported
+
+    case = exported(samples)
+    try:
+        case.program.module()(*case.inputs)
+    except Exception:  # any exception: what torch asserts does not hold
+        return False
+    return True
 
 
 class NotExported(Exception):

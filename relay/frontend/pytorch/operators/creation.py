@@ -291,8 +291,9 @@ def triangle_places(
 @table("vander", "linalg_vander")
 def vander(node: Node, x: Expr, N: int | None = None, increasing: bool | None = None) -> Expr:
     """The powers of elements along a new last axis."""
-    rows = node.static_extent(x, node.rank(x) - 1, "how many powers there are")
-    count = rows if N is None else N
+    if not node.rank(x):
+        x = node.let(op.expand_dims(x, 0))
+    count = node.static_extent(x, -1, "how many powers there are") if N is None else N
     data = node.as_dtype(x, "int64") if node.dtype(x) == "bool" else x
     is_linalg = node.operator == "aten.linalg_vander"
     powers = np.arange(count)

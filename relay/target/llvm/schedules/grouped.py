@@ -33,6 +33,8 @@ def is_grouped(s: Schedule, parts: Stage, total: Stage) -> bool:
     sums, scaled = parts.computation.reduction, total.computation.reduction
     if sums is None or scaled is None or len(scaled.axes) != 1 or len(sums.values) != 1:
         return False
+    if len(total.loops) < 3:
+        return False
     *heads, column, group = (loop.var for loop in total.loops)
     reads = [read for read in facts.reads(total) if read.source in parts.tensors]
     if not heads or [list(read.indices) for read in reads] != [[*heads, group, column]]:

@@ -31,3 +31,9 @@ def test_constants_are_packed_in_panels_before() -> None:
 def test_rows_share_what_is_computed() -> None:
     (main,) = text(SOURCE.format(rows=3))
     assert "register parts[3, 1, 64]" in main
+
+
+def test_the_largest_of_sums_has_no_columns() -> None:
+    (main,) = text("""(%x: Tensor[(5, 8), float32], %y: Tensor[(5, 8), float32]) {
+        max(abs(sum(%x * %y, axis=[1]))) }""")
+    assert "register" in main
