@@ -191,6 +191,15 @@ EXAMPLES = {
         def @main(%y: int32) -> int32 { @f(negative(%y)) }
         """
     ),
+    "LazyGradientInit": Example(
+        """
+        def @main(%x: Tensor[(2, 3), float32], %c: bool) {
+          let %sum = ref(zeros_like(%x));
+          if (%c) { ref_write(%sum, add(ref_read(%sum), exp(%x))) } else { () };
+          multiply(ref_read(%sum), %x)
+        }
+        """
+    ),
     "Legalize": Example(
         "def @main(%x: Tensor[(2), float32]) { nn.relu(tanh(nn.relu(%x))) }",
         during=lambda: attached("nn.relu", "FTVMLegalize", as_maximum),

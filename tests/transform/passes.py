@@ -109,6 +109,7 @@ PASSES: dict[str, Tried] = {
     "InlineComposites": Tried(first=composites),
     "LabelOps": Tried(first=lambda: (transform.FuseOps(),)),
     "LambdaLift": Tried(own_cells=True),
+    "LazyGradientInit": Tried(own_cells=True),
     "Legalize": Tried(),
     "LiftConstants": Tried(),
     "LiftWeights": Tried(),
