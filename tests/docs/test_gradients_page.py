@@ -1,4 +1,4 @@
-"""The programs on the page about gradients run, and print what the page says they print."""
+"""The programs on the pages about gradients and training print what the pages say."""
 
 import contextlib
 import importlib.util
@@ -6,14 +6,18 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
 from relay.op.opdef import records
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gradients.md").read_text(encoding="utf-8")
 
 
-def test_the_programs_print_what_stands_below_them(tmp_path):
-    parts = re.findall(r"```(python|text)\n(.*?)```", PAGE, re.DOTALL)
+@pytest.mark.parametrize("name", ["gradients", "training"])
+def test_the_programs_print_what_stands_below_them(name, tmp_path):
+    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    parts = re.findall(r"```(python|text)\n(.*?)```", page, re.DOTALL)
     # functions are read from their file
     file = tmp_path / "page.py"
     file.write_text("".join(text for kind, text in parts if kind == "python"), encoding="utf-8")

@@ -111,11 +111,12 @@ class _Cells:
             made[header] = TypeData(header, definition.type_vars, constructors)
         made[self._header] = self._definition
         for name, function in self._before.functions.items():
-            for node in tree.postorder(function):
+            nodes: list[Any] = list(tree.postorder(function))
+            for node in nodes:
                 if isinstance(node, ir.Let) and self._is_read(node.value):
                     ty = self._cell(node.value.checked_type)
                     self._contents[node.variable] = ir.Var("cell", ty)
-            for node in tree.postorder(function):
+            for node in nodes:
                 binder = node.variable if isinstance(node, ir.Let) else None
                 place = self._place_of_sum(node)
                 for part in tree.children(node):
