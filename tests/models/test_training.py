@@ -94,9 +94,12 @@ def check_steps(name: str, optimizer: str) -> None:
         *training_step(network.module, network.params, mine, frozen=still),
     )
     peer = peer_of([network.weights.of[name] for name in network.names])
+    largest = network.loss(network.weights).item()
     for _ in range(STEPS):
         loss = network.loss(network.weights)
-        np.testing.assert_allclose(float(step(network.data)), loss.item(), rtol=1e-3)
+        # Adam divides small gradients by their size, with what float32 has rounded off
+        bound = 1e-3 * loss.item() + 1e-4 * largest
+        assert abs(float(step(network.data)) - loss.item()) <= bound
         peer.zero_grad()
         loss.backward()
         peer.step()
