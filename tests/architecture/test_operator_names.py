@@ -67,6 +67,8 @@ transform/gradients/dual_data.py
     add ones_like zeros_like
 transform/gradients/dual_functions.py
     add zeros_like
+transform/gradients/lazy_gradient_init.py
+    add zeros zeros_like
 transform/layout/layout_spelling.py
     nn.batch_norm
 transform/memory/manifest_lifetimes.py

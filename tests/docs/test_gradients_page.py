@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gradients.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["gradients", "training"])
+@pytest.mark.parametrize("name", ["gradients.md", "training.md"])
 def test_the_programs_print_what_stands_below_them(name, tmp_path):
-    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     parts = re.findall(r"```(python|text)\n(.*?)```", page, re.DOTALL)
     # functions are read from their file
     file = tmp_path / "page.py"
