@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from relay import op
-from relay.frontend.common import orthogonal
 from relay.frontend.common.builder import int64
+from relay.frontend.common.matrices.reflections import factors_of
+from relay.frontend.common.matrices.rotations import singular, symmetric
 from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
 from relay.frontend.common.products import product
 from relay.frontend.tensorflow.converters import Table
@@ -181,26 +182,23 @@ def matrix_triangular_solve(node: Node, matrix: Expr, right: Expr) -> Expr:
 
 @table("Qr")
 def qr(node: Node, data: Expr) -> Sequence[Expr]:
-    return orthogonal.qr(node, data, complete=node.flag("full_matrices"))
+    return factors_of(node, data, complete=node.flag("full_matrices"))
 
 
 @table("Svd")
 def svd(node: Node, data: Expr) -> Sequence[Expr]:
     """Singular values, and vectors as columns, which are empty where they are not asked for."""
-    height, width = (node.static_extent(data, axis, "the size of matrices") for axis in (-2, -1))
-    u, s, v = orthogonal.svd(node, data)
-    if not node.flag("compute_uv", True):
-        empty = node.let(op.zeros((0,), node.dtype(data)))
-        return s, empty, empty
-    if node.flag("full_matrices") and height != width:
-        raise node.refused("it completes the vectors of matrices that are not square")
-    return s, u, v
+    found = singular(node, data, full=node.flag("full_matrices"))
+    if node.flag("compute_uv", True):
+        return found.values, found.left, found.right
+    empty = node.let(op.zeros((0,), node.dtype(data)))
+    return found.values, empty, empty
 
 
 @table("SelfAdjointEigV2")
 def eigh(node: Node, data: Expr) -> Sequence[Expr]:
     """Eigenvalues, and vectors as columns, which are empty where they are not asked for."""
-    values, vectors = orthogonal.eigh(node, data)
+    values, vectors = symmetric(node, data)
     if node.flag("compute_v", True):
         return values, vectors
     return values, node.let(op.zeros((0,), node.dtype(data)))
