@@ -13,6 +13,8 @@ from relay.ir.expr import Expr, Tuple, const
 
 table = Converters("com.microsoft")
 
+WORD = 32  # bits
+
 
 @table("MatMulNBits")
 def mat_mul_n_bits(
@@ -30,7 +32,6 @@ def mat_mul_n_bits(
     if bits not in (2, 4, 8) or block < 1 or block * bits % 8:
         raise node.refused("there are no such blocks", "2, 4 or 8 bits", f"{bits}, {block}")
     count = -(-depth // block)
-    elements = _unpacked(node, packed, bits, (outputs, count * block))
     if zero_points is None:
         zero: Expr = node.importer.constant(np.array(1 << (bits - 1), "float32"))
     elif node.dtype(zero_points) == "uint8":
@@ -40,6 +41,19 @@ def mat_mul_n_bits(
     else:
         zero = node.let(op.reshape(zero_points, (outputs, count)))
     scale = node.let(op.reshape(scales, (outputs, count)))
+    dtype = node.dtype(data)
+    if groups is None and block * bits % WORD == 0:
+        rest = count * block - depth
+        wide = node.as_dtype(data, "float32")
+        if rest:
+            wide = node.let(op.nn.pad(wide, [*[(0, 0)] * (node.rank(data) - 1), (0, rest)]))
+        factor, start = (node.as_dtype(one, "float32") for one in (scale, zero))
+        start = op.transpose(start, (1, 0)) if node.rank(start) else start
+        words = _words(node, packed, outputs)
+        product = op.nn.dense_nbits(wide, words, op.transpose(factor, (1, 0)), start, bits=bits)
+        found = node.as_dtype(node.let(product), dtype)
+        return found if bias is None else found + bias
+    elements = _unpacked(node, packed, bits, (outputs, count * block))
     # in blocks, scales need not be repeated for every element
     parts = (outputs, count, block) if groups is None else (outputs, count * block)
     elements = node.let(op.reshape(elements, parts))
@@ -49,7 +63,6 @@ def mat_mul_n_bits(
     weight = (op.cast(elements, "float32") - start) * factor
     whole = op.reshape(weight, (outputs, -1))
     rows = op.strided_slice(whole, [0, 0], [outputs, depth])
-    dtype = node.dtype(data)
     found = op.nn.dense(data, node.as_dtype(node.let(rows), dtype), units=outputs)
     return found if bias is None else found + bias
 
@@ -101,6 +114,13 @@ def _elements_of_bytes(packed: Expr, bits: int) -> list[Expr]:
         op.bitwise_and(op.right_shift(packed, const(place, "uint8")), mask)
         for place in range(0, 8, bits)
     ]
+
+
+def _words(node: Node, packed: Expr, outputs: int) -> Expr:
+    """The bytes of a matrix as words of 32 bits, a row of the matrix in a column."""
+    parts = op.cast(op.reshape(packed, (outputs, -1, 4)), "uint32")
+    places = const(np.arange(0, WORD, 8, dtype="uint32"))
+    return op.transpose(op.sum(op.left_shift(parts, places), axis=2), (1, 0))
 
 
 def _unpacked(node: Node, packed: Expr, bits: int, shape: tuple[int, int]) -> Expr:

@@ -23,7 +23,7 @@ def near(given: onnx.ModelProto, data: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("zero_points", [False, True])
-@pytest.mark.parametrize(("depth", "block"), [(32, 16), (40, 32)])
+@pytest.mark.parametrize(("depth", "block"), [(32, 16), (40, 32), (64, 32)])
 def test_weights_of_four_bits_lie_in_blocks(zero_points: bool, depth: int, block: int) -> None:
     outputs, count = 3, -(-depth // block)
     data = RANDOM.normal(size=(2, depth)).astype("float32")
