@@ -8,7 +8,7 @@
 Batch size 1. Every network is quantized by `relay.quantize` and, for the peers, by ONNX Runtime's
 static quantizer (QDQ, a scale for each output channel), both with the same batches. `snr` is that
 of the results on other batches against the network in floats, in decibels; that of the peers is of
-ONNX Runtime.
+ONNX Runtime. `qdq` is the peers' own model, compiled as it is.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import logging
 import math
 import tempfile
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,9 @@ import relay
 from relay import quantize
 from relay.quantize import Integers
 
+QDQ = "qdq"
 SCHEMES = {
+    QDQ: None,
     "float32": None,
     "int8": quantize.INT8,
     "int8-max": replace(quantize.INT8, calibrate_mode="max"),
@@ -43,11 +46,15 @@ SCHEMES = {
     "shifts": quantize.SHIFTS,
 }
 NAMES = ["resnet-18", "resnet-50", "mobilenet", "vgg-16", "squeezenet", "dqn", "mlp"]
+IN_TORCH = ["mobilenet-v2", "encoder-128"]  # of `torch_zoo`
 assert set(NAMES) <= set(NETWORKS)
 
 
 def measure(run: Run, name: str, schemes: Sequence[str]) -> None:
-    module, params = network(name, small=run.quick and name in SMALL)
+    if name in IN_TORCH:
+        module, params = _from_torch(name), {}
+    else:
+        module, params = network(name, small=run.quick and name in SMALL)
     shape = next(p for p in module["main"].params if p.name_hint == "data").checked_type
     chance = np.random.default_rng(0)
     images = [chance.standard_normal(shape.concrete_shape, "float32") for _ in range(8)]
@@ -64,7 +71,9 @@ def measure(run: Run, name: str, schemes: Sequence[str]) -> None:
         scheme = SCHEMES[title]
         start = time.perf_counter()
         exe = (
-            exact
+            relay.compile(model, threads=run.threads)
+            if title == QDQ
+            else exact
             if scheme is None
             else relay.compile(
                 module, quantize=quantize.int8(known, scheme=scheme), threads=run.threads
@@ -85,6 +94,19 @@ def measure(run: Run, name: str, schemes: Sequence[str]) -> None:
             constants=exe.memory.constants,
             note=f"{snr:.1f} dB ({theirs:.1f} dB)",
         )
+
+
+def _from_torch(name: str) -> relay.IRModule:
+    """A network of `torch_zoo`, through a model of ONNX."""
+    import torch
+    import torch_zoo
+
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter without further dependencies is deprecated
+        torch.onnx.export(*torch_zoo.network(name), file, dynamo=False, input_names=["data"])
+    module, params = relay.frontend.from_onnx(file.getvalue())
+    return quantize.prerequisite_optimize(module, params)
 
 
 def _scores(module: relay.IRModule) -> relay.IRModule:
@@ -163,10 +185,10 @@ def _openvino(model: bytes, image: np.ndarray, threads: int) -> Candidate:
 
 
 def main() -> None:
-    parser = arguments(__doc__, NAMES)
+    parser = arguments(__doc__, [*NAMES, *IN_TORCH])
     parser.add_argument("--schemes", default=",".join(SCHEMES), help="which, by name")
     given = parser.parse_args()
-    run = started(given, NAMES)
+    run = started(given, [*NAMES, *IN_TORCH])
     schemes = given.schemes.split(",")
     if unknown := [name for name in schemes if name not in SCHEMES]:
         raise SystemExit(f"no scheme {', '.join(unknown)}; there is {', '.join(SCHEMES)}")
