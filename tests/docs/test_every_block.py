@@ -115,6 +115,33 @@ def test_models_of_keras_are_compiled_as_the_page_says(folder, monkeypatch):
     assert run(own)["mine"].find("Scaled", 1)
 
 
+def run_all(name, folder):
+    """The names of the programs of a page, which run one after the other, as from files."""
+    names = {"__name__": "page"}
+    for number, program in enumerate(programs(name)):
+        file = folder / f"{number}.py"
+        file.write_text(program, encoding="utf-8")
+        exec(compile(program, str(file), "exec"), names)
+    return names
+
+
+def test_the_tour_shows_what_happens(folder, capsys):
+    found = run_all("docs/tour.md", folder)
+    printed = capsys.readouterr().out
+    assert "[2.        3.        1.4142135]" in printed
+    assert "axis -1 equal, or 1 on one side" in printed
+    slope = found["slope"](found["numbers"], 20)
+    np.testing.assert_allclose(slope, 1 - 1 / np.sqrt(found["numbers"]), rtol=1e-5)
+    assert np.abs(found["integers"](found["image"]) - found["exe"](found["image"])).max() < 0.02
+    assert (folder / "net.svg").stat().st_size and (folder / "net.h").exists()
+
+
+def test_a_model_is_made_faster_as_the_page_says(tmp_path, capsys):
+    found = run_all("docs/faster.md", tmp_path)
+    assert sum(step.seconds for step in found["profile"]) <= found["profile"].seconds * 1.01
+    assert "nn.dense add nn.relu" in capsys.readouterr().out
+
+
 def test_scripts_of_pytorch_are_compiled_as_the_page_says():
     class Model(torch.nn.Module):
         def forward(self, x, n: int):
