@@ -4,15 +4,16 @@
     python benchmarks/pytorch.py --models bert,llama    some
     python benchmarks/pytorch.py --threads 2            with two threads, as the peers
     python benchmarks/pytorch.py --json out.json        records besides the table
+    python benchmarks/pytorch.py --without-memory       quicker
 
 The models of `transformers` are those of tests/models/in_transformers.py, exported with batch and
-length open. Latencies are measured in turns in one process; time to compile and the growth of the
-largest resident size are measured in a process for each, with empty caches, which calls five times.
+length open. Latencies are measured in turns in one process, where the seconds to the first result,
+with empty caches, are the time to compile. The growth of the largest resident size is measured in a
+process for each, which calls five times.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -72,16 +73,13 @@ def compiled(
     return torch.compile(eager, dynamic=True)
 
 
-def alone(name: str, runner: str, threads: int) -> dict[str, float]:
-    """Seconds to the first result and growth of memory, in a process of its own."""
+def alone(name: str, runner: str, threads: int) -> float | None:
+    """The growth of memory, in MiB, in a process of its own."""
     command = [sys.executable, __file__, "--models", name, "--alone", runner]
     done = subprocess.run(
         [*command, "--threads", str(threads)], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        return {}
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return None if done.returncode else float(done.stdout.splitlines()[-1])
 
 
 def in_this_process(name: str, runner: str, threads: int) -> None:
@@ -89,13 +87,10 @@ def in_this_process(name: str, runner: str, threads: int) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the largest resident size begins here
     before = largest()
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-        start = time.perf_counter()
         run = compiled(runner, program, eager, threads, folder)
-        run(*inputs)
-        seconds = time.perf_counter() - start
-        for _ in range(4):
+        for _ in range(5):
             run(*inputs)
-    print(json.dumps({"seconds": seconds, "mib": (largest() - before) / 1024}))
+    print((largest() - before) / 1024)
 
 
 def largest() -> int:
@@ -104,12 +99,20 @@ def largest() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def measure(run: Run, name: str) -> None:
+def measure(run: Run, name: str, with_memory: bool) -> None:
     program, eager, inputs = prepared(name)
     names = RUNNERS[:2] if run.quick else RUNNERS
+    runners, results, seconds = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-        runners = {one: compiled(one, program, eager, run.threads, folder) for one in names}
-        results = {one: first(call(*inputs)) for one, call in runners.items()}
+        for one in names:
+            start = time.perf_counter()
+            try:
+                runner = compiled(one, program, eager, run.threads, folder)
+                results[one] = first(runner(*inputs))
+            except torch._dynamo.exc.TorchDynamoException as error:  # inductor's own
+                print(f"  {name}: {one} fails, {str(error).splitlines()[0]}")
+                continue
+            runners[one], seconds[one] = runner, time.perf_counter() - start
         times = take_turns(
             {one: lambda call=call: call(*inputs) for one, call in runners.items()},
             run.threads,
@@ -118,18 +121,20 @@ def measure(run: Run, name: str) -> None:
         )
         doubled = tuple(one.double() if one.is_floating_point() else one for one in inputs)
         exact = first(eager.double()(*doubled))
-    costs = {} if run.quick else {one: alone(name, one, run.threads) for one in names}
+    measured = with_memory and not run.quick
+    memory = {one: alone(name, one, run.threads) for one in runners} if measured else {}
+    costs = {one: {"seconds": seconds[one], "mib": memory.get(one)} for one in runners}
     note = "  ".join(
-        f"{one}: {cost['seconds']:.1f} s, {cost['mib']:.0f} MiB"
+        f"{one}: {cost['seconds']:.1f} s"
+        + ("" if cost["mib"] is None else f", {cost['mib']:.0f} MiB")
         for one, cost in costs.items()
-        if cost
     )
     run.report.compare(
         name,
         run.threads,
         times,
         error=relative_error(results["relay"].numpy(), exact.numpy()),
-        compile_s=costs.get("relay", {}).get("seconds"),
+        compile_s=seconds["relay"],
         note=note,
         costs=costs,
     )
@@ -143,7 +148,8 @@ def first(results: Any) -> torch.Tensor:
 def main() -> None:
     known = ["mlp", *MODELS]
     parser = arguments(__doc__, known)
-    parser.add_argument("--alone", choices=RUNNERS, help="only time to compile, in this process")
+    parser.add_argument("--alone", choices=RUNNERS, help="only memory, in this process")
+    parser.add_argument("--without-memory", action="store_true", help="no processes for memory")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(given.threads)
@@ -153,8 +159,8 @@ def main() -> None:
     run = started(given, known)
     print("  inductor: torch.compile(model, dynamic=True), without autotuning")
     for name in run.models:
-        measure(run, name)
-    run.report.write(given.json)
+        measure(run, name, not given.without_memory)
+        run.report.write(given.json)
 
 
 if __name__ == "__main__":
