@@ -26,6 +26,7 @@ from relay.te.legalize import carrier
 from relay.te.simplify import Simplifier
 
 ROW, COLUMN, INNER = "row", "column", "inner"
+_SHALLOW = 32  # the least inner positions of a tile that are worth it
 _BITS = 31  # positions of a window along an axis that a mask has bits for
 
 
@@ -47,10 +48,12 @@ def launch(work: Work) -> Launch:
     return _Matmul(work, product).launch()
 
 
-def choose_tile(
-    rows: int, columns: int, inner: int, batch: int, dtype: str, multiprocessors: int
-) -> Tile:
+def choose_tile(product: Product, multiprocessors: int) -> Tile:
     """The largest tile that still occupies all multiprocessors."""
+    rows, columns, inner, batch = (
+        _count(axes) for axes in (product.rows, product.columns, product.inner, product.batch)
+    )
+    dtype = product.dtype
     wide = dtype == "float32"
     depth = 32 if wide else 64
     sizes = [(64, 64), (64, 32), (32, 32)] if wide else [(128, 128), (128, 64), (64, 64), (64, 32)]
@@ -66,6 +69,9 @@ def choose_tile(
     assert chosen is not None
     tall, broad = chosen
     deep = max(32 if dtype == "int8" else 16, min(depth, power_of_two(inner)))
+    last = _extents(product.inner)[-1]
+    if last < deep and last == power_of_two(last) >= _SHALLOW and inner > last:
+        deep = last  # the positions before the last axis are numbers then
     warps = 8 if tall * broad >= 128 * 128 else 4
     return Tile(tall, broad, deep, warps, 3 if ceil_div(inner, deep) < 4 or warps == 8 else 4)
 
@@ -78,14 +84,7 @@ class _Matmul:
         self.columns = _count(product.columns)
         self.inner = _count(product.inner)
         self.batch = _count(product.batch)
-        self.tile = choose_tile(
-            self.rows,
-            self.columns,
-            self.inner,
-            self.batch,
-            product.dtype,
-            work.multiprocessors,
-        )
+        self.tile = choose_tile(product, work.multiprocessors)
         self.parameters = work.parameters
         names = {id(tensor): f"p{i}" for i, tensor in enumerate(self.parameters)}
         self.writer = Writer({}, names)

@@ -45,7 +45,7 @@ def _parts(product: Product, multiprocessors: int) -> dict[te.Axis, int]:
         prod(int(axis.extent.value) for axis in axes)
         for axes in (product.rows, product.columns, product.inner, product.batch)
     )
-    tile = choose_tile(rows, columns, inner, batch, product.dtype, multiprocessors)
+    tile = choose_tile(product, multiprocessors)
     programs = ceil_div(rows, tile.rows) * ceil_div(columns, tile.columns) * batch
     steps = ceil_div(inner, tile.inner)
     wanted = multiprocessors // programs

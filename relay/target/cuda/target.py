@@ -97,12 +97,14 @@ class CUDATarget(Target):
         from relay.target.cuda import host
         from relay.target.cuda.nests import schedule
         from relay.target.cuda.splits import split_products
+        from relay.target.cuda.stems import pack_stems
         from relay.target.kernel import Scheduled
 
         if host.reason(outputs) is not None:
             return host.schedule(outputs, inputs, threads=threads)
-        made = schedule(outputs, inputs)
-        return Scheduled((), split_products(made, self.architecture.multiprocessors))
+        many = self.architecture.multiprocessors
+        made = pack_stems(schedule(outputs, inputs), many)
+        return Scheduled((), split_products(made, many))
 
     def generate(
         self,
