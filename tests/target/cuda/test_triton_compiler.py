@@ -87,3 +87,25 @@ def test_kernels_have_as_many_hidden_parameters_as_the_runtime_passes():
     ptx = assembly(texts(module("elementwise")[0])[0])
     entry = ptx[ptx.index(".visible .entry") : ptx.index(")\n", ptx.index(".visible .entry"))]
     assert entry.count(".param") == 3 + triton_compiler.HIDDEN_PARAMETERS
+
+
+@pytest.mark.rotate(32)
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_compile_for_gpus_of_amd(name):
+    """There is no target for these: the texts of kernels need nothing of NVIDIA's before sm_90."""
+    target = triton.backends.compiler.GPUTarget("hip", "gfx942", 64)
+    for text in texts(module(name)[0], "sm_80"):
+        kernel = json.loads(text)
+        functions = module_of(kernel["source"], "of AMD")
+        for one in kernel["launches"]:
+            function = getattr(functions, one["function"])
+            source = triton.compiler.ASTSource(
+                fn=function,
+                signature=dict(zip(function.arg_names, one["types"], strict=True)),
+                constexprs={},
+            )
+            options = {"num_warps": one["warps"], "num_stages": 2, "enable_fp_fusion": True}
+            made = triton.compile(source, target=target, options=options)
+            assert made.asm["hsaco"] and made.metadata.shared <= 64 << 10
+            if "tl.dot" in kernel["source"] and "float16" in name:
+                assert "mfma" in made.asm["amdgcn"]
