@@ -286,6 +286,73 @@ def unary(function: Function) -> Function:
     return lambda data: function(data)
 
 
+def moved(name: str) -> Function:
+    """An operator that moves the elements of its first argument, by where they come from."""
+
+    def read(data: torch.Tensor, *rest: torch.Tensor, **attributes: Any) -> torch.Tensor:
+        places = np.arange(data.numel()).reshape(data.shape)
+        given = [one.detach().numpy() for one in rest]
+        found = torch.from_numpy(np.array(get(name).reference(places, *given, **attributes)))
+        return data.reshape(-1)[found]
+
+    return read
+
+
+MOVED = """
+    contrib_reverse_reshape dyn.broadcast_to dyn.expand_dims dyn.reshape dyn.squeeze dyn.tile
+    layout_transform nn.batch_to_space_nd nn.depth_to_space nn.mirror_pad nn.space_to_depth reshape
+    reverse_sequence slice_like sliding_window vision.yolo_reorg
+"""
+
+
+def stft(
+    data: torch.Tensor,
+    window: torch.Tensor,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    normalized: bool,
+    onesided: bool,
+) -> torch.Tensor:
+    hop, length = n_fft // 4 if hop_length == -1 else hop_length, len(window)
+    found = torch.stft(
+        data,
+        n_fft,
+        hop,
+        length,
+        window,
+        center=False,
+        normalized=normalized,
+        onesided=onesided,
+        return_complex=True,
+    )
+    return torch.view_as_real(found)
+
+
+def dft(re_data: torch.Tensor, im_data: torch.Tensor, inverse: bool) -> Any:
+    if not re_data.numel():
+        return NotImplemented
+    numbers = torch.complex(re_data, im_data)
+    found = torch.fft.ifft(numbers) if inverse else torch.fft.fft(numbers)
+    return found.real, found.imag
+
+
+def dense_of(parts: Any, columns: int) -> torch.Tensor:
+    """The dense matrix of a CSR or BSR matrix."""
+    data, indices, indptr = parts
+    blocks = data.reshape(*data.shape, *(1,) * (3 - data.ndim))
+    height, width = blocks.shape[1:]
+    rows = torch.repeat_interleave(torch.arange(len(indptr) - 1), indptr.diff())
+    whole = torch.zeros(len(indptr) - 1, columns // width, height, width, dtype=data.dtype)
+    whole = whole.index_put((rows, indices.long()), blocks, accumulate=True)
+    return whole.transpose(1, 2).reshape(-1, columns)
+
+
+def sparse_dense(data: torch.Tensor, *parts: torch.Tensor, sparse_lhs: bool) -> torch.Tensor:
+    weight = dense_of(parts, data.shape[1])
+    return weight @ data.T if sparse_lhs else data @ weight.T
+
+
 FUNCTIONS = """
     abs acos acosh asin asinh atan atanh ceil cos cosh erf exp floor log log10 log2 negative round
     rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
@@ -363,6 +430,14 @@ TORCH: dict[str, Function] = {
     "topk": topk,
     "einsum": lambda data, equation: torch.einsum(equation, *data),
     "full_like": lambda data, value: torch.zeros_like(data) + value,
+    **{name: moved(name) for name in MOVED.split()},
+    "full": lambda value, shape, **_: value.expand(tuple(shape)),
+    "floor_divide": lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    "trunc_divide": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+    "stft": stft,
+    "dft": dft,
+    "nn.sparse_dense": sparse_dense,
+    "nn.sparse_add": lambda data, *parts: data + dense_of(parts, data.shape[1]),
     "nn.dense": lambda data, weight, **_: data @ weight.T,
     "nn.matmul": matmul,
     "nn.batch_matmul": matmul,
