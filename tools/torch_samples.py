@@ -43,10 +43,22 @@ def sorted_and_by_places(
     return found, torch.gather(x, dim, places) if x.dim() else x
 
 
+def smallest_by_places(
+    x: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What `kthvalue` gives, and what lies at its places."""
+    found, places = torch.kthvalue(x, k, dim, keepdim)
+    if not x.dim():
+        return found, x
+    taken = torch.gather(x, dim, places if keepdim else places.unsqueeze(dim))
+    return found, taken if keepdim else taken.squeeze(dim)
+
+
 # calls whose results say only what is unique of them
 UNSTABLE: Mapping[str, Callable[..., Any]] = {
     "argsort": sorted_by_places,
     "sort": sorted_and_by_places,
+    "kthvalue": smallest_by_places,
 }
 
 
@@ -217,7 +229,9 @@ def as_tensor(value: Any) -> torch.Tensor:
         value = value.numpy()
     if isinstance(value, torch.Tensor):
         return pairs(value)
-    if isinstance(value, bool | int | float | complex):
+    if isinstance(value, float):
+        return torch.tensor(value, dtype=torch.float64)
+    if isinstance(value, bool | int | complex):
         return pairs(torch.as_tensor(value))
     array = np.asarray(value)
     if array.dtype.name == "bfloat16":

@@ -249,8 +249,9 @@ def trilinear(
 def kron(node: Node, self: Expr, other: Expr) -> Expr:
     left, right = promoted(node, self, other)
     rank = max(node.rank(left), node.rank(right))
+    times = op.logical_and if node.dtype(left) == "bool" else op.multiply
     if rank == 0:
-        return op.multiply(left, right)
+        return times(left, right)
     left, right = (
         one if node.rank(one) == rank else node.let(op.expand_dims(one, 0, rank - node.rank(one)))
         for one in (left, right)
@@ -260,7 +261,7 @@ def kron(node: Node, self: Expr, other: Expr) -> Expr:
     for axis in range(rank):
         left = node.let(op.expand_dims(left, 2 * axis + 1))
         right = node.let(op.expand_dims(right, 2 * axis))
-    found = node.let(op.multiply(*broadcastable(node, left, right)))
+    found = node.let(times(*broadcastable(node, left, right)))
     return to_shape(node, found, shape)
 
 
