@@ -70,8 +70,9 @@ def depthwise_conv_2d(node: Node, data: Expr, weight: Expr, bias: Expr | None = 
     if one != 1 or channels < 1 or outputs % channels:
         expected, found = f"1, …, a multiple of {channels}", str(node.type_of(weight))
         raise node.refused("weights do not fit the channels", expected, found)
-    apart = node.let(op.transpose(weight, (3, 1, 2, 0)))
-    return _convolved(node, data, apart, bias, channels, outputs, (height, width))
+    apart = node.let(op.reshape(weight, (height, width, outputs, 1)))
+    sizes = (height, width)
+    return _convolved(node, data, apart, bias, channels, outputs, sizes, layout="HWOI")
 
 
 def _convolved(
@@ -82,6 +83,7 @@ def _convolved(
     groups: int,
     outputs: int,
     sizes: tuple[int, int],
+    layout: str = "OHWI",
 ) -> Expr:
     windows = windows_of(node, data, sizes)
     shape = node.shape(data)
@@ -95,11 +97,11 @@ def _convolved(
         "channels": outputs,
         "kernel_size": sizes,
         "data_layout": "NHWC",
-        "kernel_layout": "OHWI",
+        "kernel_layout": layout,
     }
     given, kernel = node.input_affine(0), node.input_affine(1)
     if given is None or kernel is None:
-        real = real_weight(node, weight)
+        real = real_weight(node, weight, layout.index("O"))
         sums = node.let(op.nn.conv2d(node.real(data, 0), real, **attributes))
     else:
         wide = "int64" if node.dtype(data) == "int16" else "int32"
@@ -128,12 +130,12 @@ def without_axis(zero_point: Expr) -> Expr:
     return const(int(values.flat[0]), "int32") if same else zero_point
 
 
-def real_weight(node: Node, weight: Expr) -> Expr:
-    """The real numbers of weights, whose channels are now first."""
+def real_weight(node: Node, weight: Expr, axis: int = 0) -> Expr:
+    """The real numbers of weights, whose channels are along an axis now."""
     by = node.input_affine(1)
     if by is None:
         return node.as_dtype(weight, "float32")
-    return node.let(qnn.dequantize(weight, by.scale, by.zero_point, 0))
+    return node.let(qnn.dequantize(weight, by.scale, by.zero_point, axis))
 
 
 def finished(
