@@ -43,11 +43,15 @@ def test_what_was_saved_elsewhere_runs_here(model, tmp_path):
     np.testing.assert_array_equal(relay.load(tmp_path / "again.relayx")(x), here(x))
 
 
-def test_it_says_why_it_does_not_run_here(model):
+def test_it_says_why_it_does_not_run_here(model, tmp_path):
     exe = away(model)
     for call in (exe, exe.evaluate, exe.profile, exe.set_params, exe.benchmark):
         with pytest.raises(TargetError, match="runs elsewhere"):
             call()
+    for name in ("net.o", "net.a"):
+        with pytest.raises(TargetError, match="runs elsewhere"):
+            exe.export(tmp_path / name, embed=False)
+    assert not list(tmp_path.iterdir())
 
 
 def test_it_can_be_looked_at(model):

@@ -131,7 +131,10 @@ PASSES: dict[str, Tried] = {
     "QnnCanonicalize": Tried(),
     "QnnLegalize": Tried(),
     "RecognizeAttention": Tried(),
-    "Rematerialize": Tried(lambda: transform.Rematerialize(memory=64), own_cells=True),
+    # how much is repeated is bounded by the size of the program it is given
+    "Rematerialize": Tried(
+        lambda: transform.Rematerialize(memory=64), own_cells=True, idempotent=False
+    ),
     "RemoveStandaloneReshapes": Tried(first=lambda: (transform.FuseOps(fuse_opt_level=0),)),
     "RemoveUnusedFunctions": Tried(),
     "Sequential": Tried(lambda: transform.Sequential([transform.FoldConstant()])),

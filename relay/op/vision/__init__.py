@@ -1,8 +1,8 @@
 """The operators of object detection, as `relay.vision`.
 
-Emitted by frontends: `all_class_non_max_suppression`, `roi_align`, `roi_pool`. Only programs
-written as Relay use `get_valid_counts`, `multibox_prior`, `multibox_transform_loc`,
-`non_max_suppression`, `proposal`, `regular_non_max_suppression`, `yolo_reorg`.
+Emitted by frontends: `all_class_non_max_suppression`, `get_valid_counts`, `non_max_suppression`,
+`roi_align`, `roi_pool`. Only programs written as Relay use `multibox_prior`,
+`multibox_transform_loc`, `proposal`, `regular_non_max_suppression`, `yolo_reorg`.
 """
 
 from relay.op.building.helper import exported

@@ -19,7 +19,7 @@ def parameter(out: ResidualProgram, name: str = "x") -> Value:
 
 
 def written(out: ResidualProgram) -> list[Any]:
-    return [value for slot in out.frame.block.slots for _, value in getattr(slot, "bindings", ())]
+    return [value for slot in out.current.block.slots for _, value in getattr(slot, "bindings", ())]
 
 
 def operation(value: Value) -> Any:
@@ -66,7 +66,7 @@ def test_unknown_code_may_write_to_what_has_escaped() -> None:
     x = parameter(out)
     kept, escaped = (out.create(x, RefType(SCALAR), SCALAR, "r") for _ in range(2))
     tree.run(out.atom(escaped))
-    out.frame.epoch += 1
+    out.current.epoch += 1
     assert out.read(kept, SCALAR, "z") is x
     again = out.read(escaped, SCALAR, "z")
     assert again is not x
@@ -77,9 +77,9 @@ def test_changes_of_references_are_undone() -> None:
     out = ResidualProgram()
     x, y = parameter(out), parameter(out, "y")
     cell = out.create(x, RefType(SCALAR), SCALAR, "r")
-    mark = out.frame.mark()
+    mark = out.current.mark()
     tree.run(out.write(cell, y))
-    assert list(out.frame.undo(mark).values()) == [y]
+    assert list(out.current.undo(mark).values()) == [y]
     assert out.read(cell, SCALAR, "z") is x
 
 

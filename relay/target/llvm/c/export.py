@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
+from relay.executors.elsewhere import ElsewhereExecutable
 from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path, replacing
@@ -49,6 +50,8 @@ def export(
     path = as_path(path)
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
+    if isinstance(exe, ElsewhereExecutable):
+        raise exe.reason  # a library holds what kernels compute from the weights
     if foreign := sorted({kernel.compiler for kernel in exe.program.kernels} - {""}):
         raise RelayError(
             f"a part of the model is compiled by {', '.join(foreign)}, which a library for C does "
@@ -59,8 +62,6 @@ def export(
     name = identifier(path.stem.removeprefix("lib")) if name is None else name
     if identifier(name) != name:
         raise RelayError(f"{name!r} is no name in C")
-    if embed and target.arch != LLVMTarget.here().arch:
-        raise RelayError(f"weights go into a file of their own for {target.arch}: embed=False")
     library = library_of(exe, target, name)
     weights = library.weights.data()
     header = path.with_suffix(".h")

@@ -130,8 +130,8 @@ def test_derivatives_at_another_place() -> None:
 
 
 def test_what_has_no_rule_is_refused_by_name() -> None:
-    with pytest.raises(FrontendError, match=r"`image\.grid_sample` has no gradient"):
-        images = {"a": floats(1, 2, 3, 3), "g": floats(1, 2, 2, 2)}
-        from_onnx(of_nodes([node("GridSample", "a g", "y")], images, ["a"]))
+    with pytest.raises(FrontendError, match=r"`qnn\.dequantize` has no gradient"):
+        pair = [node("QuantizeLinear", "a s", "q"), node("DequantizeLinear", "q s", "y")]
+        from_onnx(of_nodes(pair, {"a": A, "s": np.float32(0.1)}, ["a"]))
     with pytest.raises(FrontendError, match="no `y`"):
         from_onnx(of_nodes([node("Exp", "a", "t")], {"a": A}, ["a"]))
