@@ -26,10 +26,10 @@ USUAL = ("resnet-18", "mobilenet", "squeezenet", "encoder-128")
 
 
 def main() -> None:
-    parser = arguments(__doc__, NAMES)
+    parser = arguments(__doc__, USUAL)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds for each network")
     given = parser.parse_args()
-    run = started(given, list(USUAL))
+    run = started(given, NAMES)
     speedups: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in run.models:
