@@ -7,6 +7,7 @@ import pytest
 
 import relay
 from tests.frontend.keras.models import KERAS, fill, keras, same, theirs
+from tests.support.keras_networks import APPLICATIONS, application, recurrent
 
 pytestmark = [
     pytest.mark.full,
@@ -14,24 +15,8 @@ pytestmark = [
     *(pytest.mark.filterwarnings(one) for one in KERAS),
 ]
 
-# a network of each family, and the size of its images
-APPLICATIONS = {
-    "ConvNeXtTiny": 64,
-    "DenseNet121": 64,
-    "EfficientNetB0": 64,
-    "EfficientNetV2B0": 64,
-    "InceptionResNetV2": 96,
-    "InceptionV3": 96,
-    "MobileNet": 96,
-    "MobileNetV2": 96,
-    "MobileNetV3Small": 96,
-    "NASNetMobile": 96,
-    "ResNet50": 64,
-    "ResNet50V2": 64,
-    "VGG16": 48,
-    "Xception": 96,
-}
-REST = {
+# further networks of the same families
+FURTHER = {
     "ConvNeXtSmall": 48,
     "DenseNet169": 48,
     "EfficientNetB1": 48,
@@ -43,14 +28,13 @@ REST = {
 }
 
 
-@pytest.mark.parametrize("name", [*APPLICATIONS, *REST])
+@pytest.mark.parametrize("name", [*APPLICATIONS, *FURTHER])
 def test_an_application_gives_what_keras_gives(name: str) -> None:
     if name == "NASNetMobile" and keras.backend.backend() == "torch":
         pytest.skip("Keras does not have it with PyTorch: KERAS_BACKEND=tensorflow")
     keras.utils.set_random_seed(0)
-    size = (APPLICATIONS | REST)[name]
-    build = getattr(keras.applications, name)
-    model = build(weights=None, input_shape=(size, size, 3), include_top=False, pooling="avg")
+    size = (APPLICATIONS | FURTHER)[name]
+    model = application(keras, name, size)
     exe = relay.compile(model)
     random = np.random.default_rng(9)
     for batch in (1, 2, 3):
@@ -61,15 +45,7 @@ def test_an_application_gives_what_keras_gives(name: str) -> None:
 @pytest.mark.parametrize("suffix", [".keras", ".h5"])
 def test_recurrent_networks_are_read_from_files(suffix: str, tmp_path: Path) -> None:
     keras.utils.clear_session(free_memory=False)
-    layers = keras.layers
-    model = keras.Sequential(
-        [
-            keras.Input((None, 5)),
-            layers.Bidirectional(layers.LSTM(4, return_sequences=True)),
-            layers.GRU(6, return_sequences=True),
-            layers.SimpleRNN(3),
-        ]
-    )
+    model = recurrent(keras)
     fill(model)
     model.save(tmp_path / f"model{suffix}")
     exe = relay.compile(tmp_path / f"model{suffix}")

@@ -9,6 +9,7 @@ import pytest
 
 import relay
 from relay.frontend import from_tensorflow
+from tests.support.keras_networks import APPLICATIONS, application, recurrent
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
@@ -19,24 +20,6 @@ if keras.backend.backend() != "tensorflow":
     pytest.skip("tests of Keras ran before, with PyTorch", allow_module_level=True)
 
 RANDOM = np.random.default_rng(9)
-
-# one per family, and the size of its images
-APPLICATIONS = {
-    "ConvNeXtTiny": 64,
-    "DenseNet121": 64,
-    "EfficientNetB0": 64,
-    "EfficientNetV2B0": 64,
-    "InceptionResNetV2": 96,
-    "InceptionV3": 96,
-    "MobileNet": 96,
-    "MobileNetV2": 96,
-    "MobileNetV3Small": 96,
-    "NASNetMobile": 96,
-    "ResNet50": 64,
-    "ResNet50V2": 64,
-    "VGG16": 48,
-    "Xception": 96,
-}
 
 
 def served(folder: Path, *feeds: np.ndarray) -> list[np.ndarray]:
@@ -57,13 +40,10 @@ def close(mine: Any, theirs: np.ndarray, rtol: float = 1e-4) -> None:
 def test_an_application_gives_what_tensorflow_gives(name: str, tmp_path: Path) -> None:
     keras.utils.set_random_seed(0)
     size = APPLICATIONS[name]
-    build = getattr(keras.applications, name)
-    shape = (size, size, 3)
-    model = build(weights=None, input_shape=shape, include_top=False, pooling="avg")
-    model.export(tmp_path / "model", verbose=False)
+    application(keras, name, size).export(tmp_path / "model", verbose=False)
     exe = relay.compile(tmp_path / "model")
     for batch in (1, 2, 3):
-        x = RANDOM.uniform(-1, 1, (batch, *shape)).astype("float32")
+        x = RANDOM.uniform(-1, 1, (batch, size, size, 3)).astype("float32")
         (wanted,) = served(tmp_path / "model", x)
         close(exe(x), wanted)
 
@@ -104,15 +84,7 @@ def test_an_encoder_gives_what_tensorflow_gives(tmp_path: Path) -> None:
 
 def test_a_recurrent_network_gives_what_tensorflow_gives(tmp_path: Path) -> None:
     keras.utils.set_random_seed(0)
-    layers = keras.layers
-    model = keras.Sequential(
-        [
-            keras.Input((None, 5)),
-            layers.Bidirectional(layers.LSTM(4, return_sequences=True)),
-            layers.GRU(6, reset_after=False, return_sequences=True),
-            layers.SimpleRNN(3),
-        ]
-    )
+    model = recurrent(keras, reset_after=False)
     model.export(tmp_path / "model", verbose=False)
     exe = relay.compile(tmp_path / "model")
     for batch, steps in ((1, 1), (2, 7), (4, 3)):

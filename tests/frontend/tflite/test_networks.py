@@ -20,27 +20,12 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 import relay
 from tests.frontend.tflite.models import STEP, litert
+from tests.support.keras_networks import APPLICATIONS
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 if find_spec("tensorflow") is None:
     pytest.skip("tensorflow is not installed", allow_module_level=True)
 
-FLOATS = {
-    "ConvNeXtTiny": 64,
-    "DenseNet121": 64,
-    "EfficientNetB0": 64,
-    "EfficientNetV2B0": 64,
-    "InceptionResNetV2": 96,
-    "InceptionV3": 96,
-    "MobileNet": 96,
-    "MobileNetV2": 96,
-    "MobileNetV3Small": 96,
-    "NASNetMobile": 96,
-    "ResNet50": 64,
-    "ResNet50V2": 64,
-    "VGG16": 48,
-    "Xception": 96,
-}
 QUANTIZED = {"MobileNet": 96, "MobileNetV2": 96, "EfficientNetB0": 96, "InceptionV3": 96}
 RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 
@@ -61,9 +46,9 @@ def close(mine: Any, theirs: np.ndarray) -> None:
     np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-4 * max(np.abs(theirs).max(), 1e-6))
 
 
-@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("name", APPLICATIONS)
 def test_an_application_gives_what_litert_gives(name: str, tmp_path: Path) -> None:
-    size = FLOATS[name]
+    size = APPLICATIONS[name]
     model = converted(tmp_path, name, size, "float")
     exe = relay.compile(model)
     random = np.random.default_rng(9)
