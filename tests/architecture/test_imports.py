@@ -63,6 +63,7 @@ LAYERS = (
     "optim",
     "compile_log",
     "driver",
+    "target.accel",
     "tuning",
     "quantize",
     "contrib",
