@@ -11,12 +11,14 @@ import struct
 from relay.errors import FrontendError
 
 MOST = 256  # entries of a map
+LONGEST = 256  # bytes of a name: entries may share theirs, so that a file of any size is read often
 MAP = 9
 _WHOLE, _NATURAL, _FLOAT, _BOOL = 1, 2, 3, 26
+_BEHIND = 5  # added to the kind of a number that stands elsewhere
 _LETTERS = {
     _WHOLE: {1: "b", 2: "h", 4: "i", 8: "q"},
     _NATURAL: {1: "B", 2: "H", 4: "I", 8: "Q"},
-    _FLOAT: {4: "f", 8: "d"},
+    _FLOAT: {2: "e", 4: "f", 8: "d"},
 }
 
 
@@ -24,14 +26,14 @@ def numbers_of(data: bytes) -> dict[str, int | float | bool]:
     """The numbers and truth values of a map; other values are left out."""
     try:
         return _map(data)
-    except (struct.error, IndexError, ValueError):
+    except (struct.error, LookupError, ValueError):
         raise FrontendError.of("the model is broken: options of a custom operator") from None
 
 
 def _number(data: bytes, place: int, width: int, kind: int = _NATURAL) -> int | float:
     if place < 0:
         raise ValueError(place)
-    found: int | float = struct.unpack_from(f"<{_LETTERS[kind].get(width, 'x?')}", data, place)[0]
+    found: int | float = struct.unpack_from(f"<{_LETTERS[kind][width]}", data, place)[0]
     return found
 
 
@@ -56,11 +58,13 @@ def _map(data: bytes) -> dict[str, int | float | bool]:
         begin = _offset(data, names + number * narrow, narrow)
         if begin < 0:
             raise ValueError(begin)
-        name = data[begin : data.index(0, begin)].decode()
-        own = data[root + count * wide + number] >> 2
-        place = root + number * wide
+        name = data[begin : data.index(0, begin, begin + LONGEST + 1)].decode()
+        packed = data[root + count * wide + number]
+        own, place, own_width = packed >> 2, root + number * wide, wide
+        if own - _BEHIND in _LETTERS:
+            own, place, own_width = own - _BEHIND, _offset(data, place, wide), 1 << (packed & 3)
         if own == _BOOL:
             found[name] = bool(_number(data, place, wide))
         elif own in _LETTERS:
-            found[name] = _number(data, place, wide, own)
+            found[name] = _number(data, place, own_width, own)
     return found

@@ -23,6 +23,8 @@ def detections(node: Node, codes: Expr, scores: Expr, anchors: Expr) -> Sequence
     given = numbers_of(node.info.custom)
     if given.get("use_regular_nms", False) or given.get("max_classes_per_detection", 1) != 1:
         raise node.refused("it looks at each class alone", "use_regular_nms = False")
+    if not all(abs(one) < 2**31 for one in given.values()):  # nor are they infinite, or no numbers
+        raise node.refused("its options are no numbers of 32 bits")
     count = int(given.get("max_detections", 0))
     classes = int(given.get("num_classes", 0))
     if count < 1 or classes < 1:
