@@ -148,7 +148,7 @@ def test_a_mean_of_a_small_image_runs_along_its_rows() -> None:
     assert main.startswith("for 64\n  register mean_sum.p[1, 1, 8]\n")
 
 
-def test_a_depthwise_convolution_keeps_a_row_of_results_in_registers() -> None:
+def test_a_depthwise_convolution_keeps_parts_of_a_few_rows_in_registers() -> None:
     (main,) = text(
         """(%x: Tensor[(1, 32, 34, 34), float32], %w: Tensor[(32, 1, 3, 3), float32]) {
           nn.relu(nn.conv2d(%x, %w, groups=32, channels=32, kernel_size=[3, 3]))
@@ -156,10 +156,11 @@ def test_a_depthwise_convolution_keeps_a_row_of_results_in_registers() -> None:
     )
     assert main == unindented("""
         for 32
-          for 32
-            register conv[1, 1, 1, 32]
-            vector 16: conv  x20
-            vector 16: compute  x2
+          for 4
+            for 2
+              register conv[1, 1, 8, 16]
+              vector 16: conv  x80
+              vector 16: compute  x8
     """)
 
 
@@ -207,16 +208,56 @@ def test_a_padded_image_is_made_a_few_lines_at_a_time() -> None:
     )
 
 
+CHANNELS_LAST = """(%x: Tensor[(1, 33, 30, 40), float32], %w: Tensor[(3, 3, 40, 1), float32],
+                    %b: Tensor[(40), float32]) {
+  nn.relu(add(nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=40, strides=[1, 1],
+              kernel_size=[3, 3], groups=40, data_layout="NHWC", kernel_layout="HWOI"), %b))
+}"""
+
+
+def test_pixels_of_a_window_with_weights_are_computed_together_vector_by_vector() -> None:
+    (main,) = text(CHANNELS_LAST, threads=True)
+    assert main == unindented(
+        """
+        parallel 3
+          workspace pad[1, 13, 32, 40]
+          for 13
+            for 32
+              for 2
+                vector 16: pad
+              vector 16, some lanes: pad
+          for 11
+            for 5
+              for 2
+                register conv[1, 1, 6, 16]
+                vector 16: conv  x60
+                vector 16: compute1  x6
+              register conv[1, 1, 6, 16]
+              vector 16: conv  x6
+              vector 16, some lanes: conv  x54
+              vector 16, some lanes: compute1  x6
+        """
+    )
+
+
+def test_pixels_that_share_no_weights_or_nothing_else_are_computed_alone() -> None:
+    (main,) = text("""(%x: Tensor[(1, 30, 30, 64), float32]) {
+      nn.max_pool2d(%x, pool_size=[3, 3], strides=[1, 1], layout="NHWC")
+    }""")
+    assert "register pool.acc[1, 1, 1, 64]\n" in main
+    (main,) = text(CHANNELS_LAST.replace("strides=[1, 1]", "strides=[3, 3]"))
+    assert "register conv[1, 1, 1, 48]\n" in main
+
+
+@pytest.mark.parametrize("layout", [DEPTHWISE, CHANNELS_LAST], ids=["blocks", "channels last"])
 @pytest.mark.parametrize("target", LEVELS, ids=LEVEL_NAMES)
-def test_lines_and_pixels_come_out_even_or_not(target: Target) -> None:
+def test_lines_and_pixels_come_out_even_or_not(target: Target, layout: str) -> None:
     """On one thread and on several, a weight that is known or not."""
     random = np.random.default_rng(0)
     cases = []
     for size in ("33, 30", "9, 17", "2, 3"):
         for strides in ("[1, 1]", "[2, 2]", "[2, 1]"):
-            source = DEPTHWISE.replace("33, 30", size).replace(
-                "strides=[1, 1]", f"strides={strides}"
-            )
+            source = layout.replace("33, 30", size).replace("strides=[1, 1]", f"strides={strides}")
             found = computed(source)
             given = [random.standard_normal(t.extents).astype("float32") for t in found.inputs]
             known = [False, len(cases) % 2 == 0, True]
