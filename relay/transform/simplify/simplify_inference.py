@@ -23,6 +23,9 @@ nn.l2_normalize(%x, eps=0.001f, axis=[1])
 ->
 divide(%x, sqrt(maximum(sum(multiply(%x, %x), axis=[1], keepdims=True), 0.001f)))
 
+An operator stays as it is where only a run shows whether its arguments fit: what it would become
+broadcasts, and checks nothing.
+
 Elements of 16 bits and less are computed with 32 bits and rounded once at the end, as by the
 operators themselves.
 """
@@ -33,6 +36,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from relay import dtypes, tree
+from relay.analysis.certain_sizes import sizes_are_certain
 from relay.analysis.purity import Purity
 from relay.immutable import frozen
 from relay.ir import expr as ir
@@ -208,6 +212,9 @@ class Unpacking:
         ty = before.args[0].checked_type
         assert isinstance(ty, TensorType)
         types = [argument.checked_type for argument in before.args]
+        assert isinstance(before.op, OpDef)
+        if not sizes_are_certain(before.op, types, before.attrs):
+            return after
         result = unpack(Site(ty, before.attrs, types), *after.args)
         if isinstance(result, ir.Tuple):
             self._tuples[before] = result

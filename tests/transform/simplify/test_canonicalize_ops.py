@@ -106,3 +106,9 @@ def test_named_dimensions_are_kept():
     body = after["main"].body
     assert body.op.name == "add"
     assert body.checked_type.shape == (*body.args[0].checked_type.shape,)
+
+
+def test_a_bias_that_may_not_fit_stays_one():
+    x, b = relay.var("x", shape=(2, relay.Any(), 4)), relay.var("b", shape=(relay.Any(),))
+    before = relay.IRModule.from_expr(relay.nn.bias_add(x, b))
+    assert CanonicalizeOps()(before)["main"].body.op.name == "nn.bias_add"

@@ -50,6 +50,16 @@ def test_nothing_else_is_expanded():
         assert_structural_equal(ExpandOperators()(module), module)
 
 
+def test_a_call_stays_where_only_a_run_shows_whether_the_sizes_fit():
+    params = PARAMS.replace("(4, 3, 5)", "(?, ?, ?)")
+    for body in (
+        "nn.batch_norm_training(%x, %g, %b, %m, %v).0",
+        "nn.batch_norm(%x, %g, %b, %m, %v).0",
+    ):
+        module = parse(body, params)
+        assert_structural_equal(SimplifyInference()(ExpandOperators()(module)), module)
+
+
 def test_operators_of_training_stay_in_inference():
     key = "%k: Tensor[(10), uint64]"
     for body in (
