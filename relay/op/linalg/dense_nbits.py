@@ -6,6 +6,8 @@ elements of a group of a row have a scale and a zero point: `(integer - zero_poi
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from relay import te
@@ -49,9 +51,9 @@ def _type(site: Site) -> Type | None:
         site.expect(3, scale.shape, "float32")
     groups = scale.shape[0]
     site.require_equal(data.shape[-1], words * per, "the depth of data and weight")
-    if isinstance(groups, int):
-        site.require(groups > 0, "there is no group", "1 or more", str(scale))
-        site.require_equal(words, words // groups * groups, "words, and those of whole groups,")
+    site.require_some(groups, (), "there is no group", "1 or more", str(scale))
+    uneven, wanted = "the words are not those of whole groups", f"a multiple of {groups}"
+    site.require_multiple(words, groups, uneven, wanted, str(words))
     return TensorType((*data.shape[:-1], units), "float32")
 
 
@@ -59,7 +61,8 @@ def unpacked(weight: np.ndarray, bits: int) -> np.ndarray:
     """The integers (k, units) of words (k * bits / 32, units)."""
     places = np.arange(0, WORD, bits, dtype=np.uint32)[None, :, None]
     parts = (weight[:, None, :] >> places) & np.uint32((1 << bits) - 1)
-    return parts.reshape(-1, weight.shape[1])
+    words, units = weight.shape
+    return parts.reshape(words * (WORD // bits), units)
 
 
 def packed(elements: np.ndarray, bits: int) -> np.ndarray:
@@ -81,10 +84,12 @@ def _reference(
     block = len(integers) // groups
     zeros = np.broadcast_to(zero_point, scale.shape)
     scales, zeros = (np.repeat(one.astype(np.float64), block, 0) for one in (scale, zeros))
-    found: np.ndarray = np.matmul(data.astype(np.float64), (integers - zeros) * scales)
-    finite = np.isfinite(data).all(-1, keepdims=True)
+    *head, depth = data.shape
+    rows = data.reshape(prod(head), depth)
+    found = np.matmul(rows.astype(np.float64), (integers - zeros) * scales)
+    finite = np.isfinite(rows).all(-1, keepdims=True)
     result: np.ndarray = np.where(finite, found, np.nan).astype(np.float32)
-    return result
+    return result.reshape(*head, weight.shape[1])
 
 
 def _compute(
