@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from relay.errors import FrontendError, Span, with_value
+from relay.frontend.common.failing import Misfit
 from relay.frontend.common.scope import ImportScope, type_of
 from relay.immutable import frozen
 from relay.ir.dims import Any as AnyDim
@@ -38,17 +39,17 @@ class Builder:
     def axis_of(self, axis: int, rank: int, what: str = "the axis") -> int:
         """An axis of a tensor of that rank, counted from the front."""
         if not -rank <= axis < rank:
-            raise self.refused(f"{what} is out of range", f"an axis of {rank}", str(axis))
+            raise self.misfit(f"{what} is out of range", f"an axis of {rank}", str(axis))
         return int(axis) % rank
 
     def axes_of(self, axes: Iterable[int], rank: int, *, distinct: bool = False) -> list[int]:
         """Axes of a tensor of that rank, counted from the front."""
         given = [int(axis) for axis in axes]
         if not all(-rank <= axis < rank for axis in given):
-            raise self.refused("an axis is out of range", f"axes of {rank}", str(given))
+            raise self.misfit("an axis is out of range", f"axes of {rank}", str(given))
         found = [axis % rank for axis in given]
         if distinct and len(set(found)) < len(found):
-            raise self.refused("an axis is named twice", "different axes", str(given))
+            raise self.misfit("an axis is named twice", "different axes", str(given))
         return found
 
     # --- types
@@ -60,7 +61,7 @@ class Builder:
     def tensor_type(self, value: Expr) -> TensorType:
         ty = self.type_of(value)
         if not isinstance(ty, TensorType):
-            raise self.refused("an input is no tensor", expected="a tensor", found=str(ty))
+            raise self.misfit("an input is no tensor", expected="a tensor", found=str(ty))
         return ty
 
     def shape(self, value: Expr) -> tuple[Dim, ...]:
@@ -73,7 +74,7 @@ class Builder:
         """Refuse an input of another rank."""
         if self.rank(value) != count:
             message = f"{what} have the wrong number of axes"
-            raise self.refused(message, str(count), str(self.type_of(value)))
+            raise self.misfit(message, str(count), str(self.type_of(value)))
 
     def dtype(self, value: Expr) -> str:
         return self.tensor_type(value).dtype
@@ -146,7 +147,7 @@ class Builder:
                 with_value(text, 0 if number is None else number.item())
                 for text, number in zip((expected, shown), numbers, strict=True)
             ]
-            raise self.refused(message, *texts)
+            raise self.misfit(message, *texts)
         given = [None if one is None else self.let(one) for one in (found, bound)]
         text = f"{self.operator}: {message}"
         return self.let(require(value, test, text, expected, shown, *given))
@@ -220,6 +221,17 @@ class Builder:
         """The error to raise where a node cannot be converted."""
         text = f"{self.operator}: {message}"
         return FrontendError.of(text, self.span, expected, found, hint)
+
+    def misfit(
+        self,
+        message: str,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> FrontendError:
+        """The error to raise where what a node is given does not fit it: a branch that is never
+        taken may have such a node."""
+        return Misfit(self.refused(message, expected, found, hint).diagnostics)
 
 
 def static(extents: Sequence[Dim | None] | None) -> tuple[int, ...] | None:

@@ -23,6 +23,10 @@ from relay.ir.types import TupleType, Type, TypeCall
 from relay.op import require
 
 
+class Misfit(FrontendError):
+    """What a node is given does not fit it. In a branch this ends a run that takes it."""
+
+
 def dead_end(
     module: IRModule,
     types: Sequence[Type],

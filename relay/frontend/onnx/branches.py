@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay.errors import AnySpan, FrontendError
+from relay.frontend.common.failing import dead_end
 from relay.frontend.common.scope import is_nothing, type_of
 from relay.frontend.onnx.boxed import LIST, box, is_boxed
 from relay.frontend.onnx.joining import has_hole, joined
@@ -69,12 +70,16 @@ def types_of_both(one: Branch, other: Branch) -> list[Type] | tuple[Type, Type]:
 def either(
     scope: GraphScope,
     condition: Expr,
-    branches: Sequence[Expr],
+    branches: Sequence[Branch | FrontendError],
     types: Sequence[Type],
     span: AnySpan | None,
 ) -> list[Expr]:
-    """The values of an `If` of two closed branches."""
-    whole = If(condition, *branches)
+    """The values of an `If`, of these types. A branch that is an error ends the run with it."""
+    yes, no = (
+        closed(*one, types) if isinstance(one, tuple) else dead_end(scope.module, types, one, span)
+        for one in branches
+    )
+    whole = If(condition, yes, no)
     if len(types) == 1:
         return [scope.bind(whole, "either", span, types[0])]
     everything = scope.bind(whole, "either", span, TupleType(tuple(types)))

@@ -19,10 +19,9 @@ from relay.errors import DiagnosticError, FrontendError, SourceName, Span
 from relay.frontend.common.arguments import arguments
 from relay.frontend.common.converters import Converters
 from relay.frontend.common.elements import ELEMENT_TYPES, propagate
-from relay.frontend.common.failing import dead_end
 from relay.frontend.common.naming import quoted, repeated
 from relay.frontend.common.scope import type_of
-from relay.frontend.onnx.branches import Branch, Fork, closed, either, types_of_both
+from relay.frontend.onnx.branches import Branch, Fork, either, types_of_both
 from relay.frontend.onnx.continuations import Paths, live_values, with_forks_last
 from relay.frontend.onnx.converters import DEFAULT_DOMAINS, find
 from relay.frontend.onnx.functions import DEEPEST, Bodies, bound_nodes, graphs_of, too_deep
@@ -159,13 +158,7 @@ class GraphImporter:
         if isinstance(types, tuple):
             raise fork.reason
         span = fork.reason.diagnostics[0].span
-        ends = [
-            closed(*one, types)
-            if isinstance(one, tuple)
-            else dead_end(scope.module, types, one, span)
-            for one in branches
-        ]
-        values = either(scope, fork.condition, ends, types, span)
+        values = either(scope, fork.condition, branches, types, span)
         scope.values.update(zip(outputs, values, strict=True))
 
     def _continue(
@@ -267,7 +260,7 @@ class GraphImporter:
         except DiagnosticError as error:
             first = error.diagnostics[0]
             more = (first.expected, first.found, first.hint)
-            raise node.refused(first.message, *more) from error
+            raise node.misfit(first.message, *more) from error
 
     def _bound(self, node: Node, results: Any) -> Sequence[Expr]:
         """Variables bound to the results of a converter."""

@@ -25,7 +25,7 @@ def rotated(
         node.must_have_axes(table, 3, "the angles")
         half = node.shape(table)[2]
         if isinstance(half, int) and half != width // 2:
-            raise node.refused("the angles do not fit", f"{width // 2} of them", str(half))
+            raise node.misfit("the angles do not fit", f"{width // 2} of them", str(half))
     part, rest = data, None
     if width < whole:
         part = node.let(op.strided_slice(data, (0,), (width,), axes=(3,)))

@@ -27,14 +27,13 @@ import numpy as np
 from relay import op
 from relay.errors import FrontendError
 from relay.frontend.common.builder import int64
-from relay.frontend.common.failing import dead_end
+from relay.frontend.common.failing import Misfit
 from relay.frontend.common.loops import Step, recursive
 from relay.frontend.common.stacking import Rows
 from relay.frontend.onnx.branches import (
     TRUTH,
     Branch,
     Fork,
-    closed,
     either,
     filled,
     types_of_both,
@@ -73,19 +72,30 @@ def if_(node: Node, condition: Expr) -> Sequence[Expr] | Fork:
     if known is not None:
         graph = node.subgraph("then_branch" if known.item() else "else_branch")
         return graph.inline(node.scope, [])
-    yes, no = (
-        node.subgraph(name).translate(node.scope, []) for name in ("then_branch", "else_branch")
-    )
-    if len(yes[1]) != len(no[1]):
-        found = f"{len(yes[1])} and {len(no[1])}"
+    graphs = [node.subgraph(name) for name in ("then_branch", "else_branch")]
+    counts = [len(graph.outputs) for graph in graphs]
+    if counts[0] != counts[1]:
+        found = f"{counts[0]} and {counts[1]}"
         raise node.refused("the branches do not give the same number of values", found=found)
-    _match_ranks(node, (yes, no))
+    yes, no = (_way(node, graph) for graph in graphs)
+    possible = [way for way in (yes, no) if isinstance(way, tuple)]
+    if not possible:
+        assert isinstance(yes, Misfit)
+        raise yes
+    _match_ranks(node, possible)
     chosen = scalar(node, condition)
-    types = types_of_both(yes, no)
+    types = types_of_both(possible[0], possible[-1])
     if isinstance(types, tuple):
-        return Fork(chosen, (yes, no), _different(node, *types, "the branches"))
-    branches = [closed(*branch, types) for branch in (yes, no)]
-    return either(node.scope, chosen, branches, types, node.span)
+        return Fork(chosen, (possible[0], possible[-1]), _different(node, *types, "the branches"))
+    return either(node.scope, chosen, (yes, no), types, node.span)
+
+
+def _way(node: Node, graph: Subgraph) -> Branch | Misfit:
+    """A branch; the reason, where nothing that the model is given can go that way."""
+    try:
+        return graph.translate(node.scope, [])
+    except Misfit as reason:
+        return reason
 
 
 def _match_ranks(node: Node, branches: Sequence[Branch]) -> None:
@@ -113,7 +123,7 @@ def _joined(node: Node, one: Type, other: Type, who: str) -> Type:
 
 
 def _different(node: Node, one: Type, other: Type, who: str) -> FrontendError:
-    return node.refused(f"{who} give values of different types", str(one), str(other))
+    return node.misfit(f"{who} give values of different types", str(one), str(other))
 
 
 # --- loops ---------------------------------------------------------------------------------------
@@ -237,12 +247,10 @@ class Iteration:
             text = f"{text}, and its results have other axes"
             reason = node.refused(f"{text} then", str(types[0]), str(types[1]))
             types = [node.type_of(one) for one in rest]
-            end = dead_end(node.scope.module, types, reason, node.span)
+            end: Branch | FrontendError = reason
         else:
-            end = closed(other.scope, ended, types)
-        return either(
-            node.scope, condition, [closed(there.scope, rest, types), end], types, node.span
-        )
+            end = (other.scope, ended)
+        return either(node.scope, condition, [(there.scope, rest), end], types, node.span)
 
     def _without_a_turn(self, node: Node, results: Sequence[Expr]) -> list[Expr]:
         """The outputs of a loop that ends at once, with the ranks of `results` where possible."""

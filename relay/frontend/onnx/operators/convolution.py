@@ -47,7 +47,7 @@ def operands(node: Node, data: Expr, weight: Expr, inputs: int) -> tuple[Expr, E
     `inputs` is the axis of the weight that the channels of data correspond to."""
     shape, rank = node.shape(data), node.rank(data)
     if rank < 3:
-        raise node.refused("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
+        raise node.misfit("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
     node.must_have_axes(weight, rank, "weights")
     groups = int(node.attribute("group", 1))
     if groups < 1:
@@ -59,7 +59,7 @@ def operands(node: Node, data: Expr, weight: Expr, inputs: int) -> tuple[Expr, E
             for own, size in zip(kernel[2:], given, strict=True)
         )
         if not fits:
-            raise node.refused(
+            raise node.misfit(
                 "`kernel_shape` does not fit", f"that of {node.type_of(weight)}", str(given)
             )
         kernel[2:] = given
@@ -178,7 +178,7 @@ class Spread:
             # some exporters write the batch and the channels too
             wanted = given[2:] if len(given) == count + 2 else given
             if len(wanted) != count:
-                raise node.refused("`output_shape` does not fit", f"{count} sizes", str(given))
+                raise node.misfit("`output_shape` does not fit", f"{count} sizes", str(given))
         elif automatic in SAME:
             wanted = [x * stride for x, stride in zip(extents, strides, strict=True)]
         if wanted is None:

@@ -63,11 +63,11 @@ def _over_any_axes(node: Node, data: Expr, weight: Expr, offset: Expr, share: Ex
     if count > MOST:
         raise node.refused("there are too many spatial axes", f"{MOST} at most", str(count))
     if not elements:
-        raise node.refused("windows have no elements", found=str(node.type_of(weight)))
+        raise node.misfit("windows have no elements", found=str(node.type_of(weight)))
     parts = int(node.attribute("offset_group", 1))
     channels = node.shape(data)[1]
     if parts < 1 or (isinstance(channels, int) and channels % parts):
-        raise node.refused("channels are not shared evenly by offsets", f"{parts}", str(channels))
+        raise node.misfit("channels are not shared evenly by offsets", f"{parts}", str(channels))
     windows = windows_of(node, data, sizes)
     batch, counts = _sizes(node, data, offset, share, windows)
     data = of_shape(node, data, (batch, *node.shape(data)[1:]))

@@ -54,7 +54,7 @@ def _index_depth(node: Node, indices: Expr) -> int:
     if not extents or not isinstance(extents[-1], int):
         message = "how many indices name a place must be known before the model runs"
         expected = "a number as the last extent of the indices"
-        raise node.refused(message, expected, str(node.type_of(indices)))
+        raise node.misfit(message, expected, str(node.type_of(indices)))
     return extents[-1]
 
 
@@ -122,7 +122,7 @@ def one_hot(node: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
     length = within(node, length, 1, None, "the depth is not positive", "1 or more")
     values = of_shape(node, values, [2])
     if node.shape(values) != (2,):
-        raise node.refused("values are what is off and what is on", "2", str(node.type_of(values)))
+        raise node.misfit("values are what is off and what is on", "2", str(node.type_of(values)))
     from_front = op.where(positions < int64(0), positions + length, positions)
     off, on = (op.take(values, int64(place), axis=0) for place in (0, 1))
     number, axis = node.constant(length), node.attribute("axis", -1)

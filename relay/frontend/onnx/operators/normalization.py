@@ -82,7 +82,7 @@ def _with_channels(node: Node, data: Expr, *vectors: Expr) -> list[Expr]:
     """Data and vectors with one element per channel."""
     shape = node.shape(data)
     if len(shape) < 2:
-        raise node.refused("data has no channels", "2 axes or more", str(node.type_of(data)))
+        raise node.misfit("data has no channels", "2 axes or more", str(node.type_of(data)))
     for one in vectors:
         node.must_have_axes(one, 1, "scales and offsets")
     channels = best_known([shape[1], *(node.shape(one)[0] for one in vectors)])
@@ -104,7 +104,7 @@ def group_normalization(node: Node, data: Expr, scale: Expr, bias: Expr) -> Expr
     groups = node.required("num_groups")
     shape = node.shape(data)
     if len(shape) < 2:
-        raise node.refused("data has no channels", "2 axes or more", str(node.type_of(data)))
+        raise node.misfit("data has no channels", "2 axes or more", str(node.type_of(data)))
     if isinstance(shape[1], int):
         if groups < 1 or shape[1] % groups:
             raise node.refused("channels do not form groups", f"{groups} groups", str(shape[1]))
@@ -151,7 +151,7 @@ def _broadcast_only(node: Node, vector: Expr, data: Expr) -> Expr:
     """A tensor that broadcasts to data without stretching it."""
     if node.rank(vector) > node.rank(data):
         most = f"{node.rank(data)} at most"
-        raise node.refused("scales have too many axes", most, str(node.type_of(vector)))
+        raise node.misfit("scales have too many axes", most, str(node.type_of(vector)))
     message = "the shape of scales and offsets does not fit"
     for back in range(1, node.rank(vector) + 1):
         vector = with_extent_of(node, vector, -back, data, -back, message, or_one=True)

@@ -56,7 +56,7 @@ def _for_all_axes(node: Node, widths: Elements, axes: Elements | None, rank: int
     given = static(axes or ()) or ()
     named = node.axes_of(given, rank, distinct=True)
     if len(widths) != 2 * len(named):
-        raise node.refused("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
+        raise node.misfit("the widths do not fit the axes", str(2 * len(named)), str(len(widths)))
     found: list[Dim | None] = [0] * (2 * rank)
     for number, axis in enumerate(named):
         found[axis] = widths[number]
@@ -73,7 +73,7 @@ def _padded(node: Node, data: Expr, widths: Sequence[int], value: Expr) -> Expr:
 def _pairs(node: Node, widths: Sequence[Any], rank: int) -> list[tuple[Any, Any]]:
     """The widths before and after each axis."""
     if len(widths) != 2 * rank:
-        raise node.refused("the widths do not fit the rank", str(2 * rank), str(len(widths)))
+        raise node.misfit("the widths do not fit the rank", str(2 * rank), str(len(widths)))
     return list(zip(widths[:rank], widths[rank:], strict=True))
 
 
@@ -125,7 +125,7 @@ def center_crop_pad(node: Node, data: Expr, wanted: Expr) -> Expr:
     known = node.elements(wanted) or (None,) * len(axes)
     shape: list[Dim | None] = list(own)
     if len(known) != len(axes):
-        raise node.refused("the shape does not fit the axes", str(len(axes)), str(len(known)))
+        raise node.misfit("the shape does not fit the axes", str(len(axes)), str(len(known)))
     for axis, extent in zip(axes, known, strict=True):
         shape[axis] = extent
     if all(isinstance(one, int) for one in (*own, *shape)):

@@ -171,12 +171,12 @@ def split(node: Node, data: Expr, sizes: Expr | None = None) -> Sequence[Expr]:
     else:
         sizes, known = _even_pieces(node, data, axis, count)
     if len(known) != count:
-        raise node.refused("the sizes do not fit the outputs", str(count), str(len(known)))
+        raise node.misfit("the sizes do not fit the outputs", str(count), str(len(known)))
     numbers = static(known)
     if numbers is None or not isinstance(extent, int) or node.constant(data) is not None:
         return _slices(node, data, sizes, known, axis)
     if sum(numbers) != extent or min(numbers) < 0:
-        raise node.refused("the sizes do not fit the axis", str(extent), str([*numbers]))
+        raise node.misfit("the sizes do not fit the axis", str(extent), str([*numbers]))
     cuts = list(accumulate(numbers))[:-1]
     pieces = node.fields(op.split(data, cuts, axis=axis).astuple(), count)
     elements = node.elements(data)

@@ -174,10 +174,10 @@ def _root(node: Node, total: Expr, like: Expr, p: float) -> Expr:
 def _windows(node: Node, data: Expr) -> Windows:
     count = node.rank(data) - 2
     if count < 1:
-        raise node.refused("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
+        raise node.misfit("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
     sizes = node.required("kernel_shape")
     if len(sizes) != count or min(sizes) < 1:
-        raise node.refused("`kernel_shape` does not fit", f"{count} sizes", str(sizes))
+        raise node.misfit("`kernel_shape` does not fit", f"{count} sizes", str(sizes))
     return windows_of(node, data, sizes)
 
 
@@ -250,7 +250,7 @@ def global_lp_pool(node: Node, data: Expr) -> Expr:
 
 def _spatial(node: Node, data: Expr) -> tuple[int, ...]:
     if node.rank(data) < 3:
-        raise node.refused("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
+        raise node.misfit("data has no spatial axes", "3 axes or more", str(node.type_of(data)))
     return tuple(range(2, node.rank(data)))
 
 
@@ -264,7 +264,7 @@ def max_unpool(node: Node, data: Expr, positions: Expr, wanted: Expr | None = No
     rank = node.rank(data)
     count, sizes = rank - 2, node.required("kernel_shape")
     if count < 1 or len(sizes) != count:
-        raise node.refused("`kernel_shape` does not fit", f"{count} sizes", str(sizes))
+        raise node.misfit("`kernel_shape` does not fit", f"{count} sizes", str(sizes))
     strides, pads = node.numbers("strides", count, 1), node.numbers("pads", 2 * count)
     more = [
         size - stride - pads[axis] - pads[axis + count]

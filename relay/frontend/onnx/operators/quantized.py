@@ -87,7 +87,7 @@ def _granularity(node: Node, data: Expr, scale: Expr) -> tuple[int, int]:
     if block < 1 or own != rank:
         expected = f"a scalar, a vector, or with `block_size` {rank} axes"
         found = f"{node.type_of(scale)}, block_size = {block}"
-        raise node.refused("scales fit neither an axis nor blocks", expected, found)
+        raise node.misfit("scales fit neither an axis nor blocks", expected, found)
     return axis, block
 
 

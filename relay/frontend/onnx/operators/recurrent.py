@@ -125,7 +125,7 @@ def _check_sizes(
         fitting["the biases"] = (bias, (wanted, 2 * gates * hidden))
     for what, (value, shape) in fitting.items():
         if node.shape(value) != shape:
-            raise node.refused(f"{what} do not fit", f"shape {shape}", str(node.type_of(value)))
+            raise node.misfit(f"{what} do not fit", f"shape {shape}", str(node.type_of(value)))
 
 
 def _biases(node: Node, bias: Expr | None, size: int) -> tuple[Expr | None, Expr | None]:

@@ -55,7 +55,7 @@ def grid_sample(node: Node, data: Expr, grid: Expr) -> Expr:
     rank, aligned = node.rank(data), bool(node.attribute("align_corners", 0))
     if rank not in (3, 4, 5):
         expected = "one to three axes after those of images and channels"
-        raise node.refused("what is read has other axes", expected, str(node.type_of(data)))
+        raise node.misfit("what is read has other axes", expected, str(node.type_of(data)))
     node.must_have_axes(grid, rank, "the places")
     dtype = node.dtype(data)
     positions = op.transpose(grid, (0, rank - 1, *range(1, rank - 1)))

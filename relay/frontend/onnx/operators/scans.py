@@ -18,11 +18,11 @@ def _scan(operator: Callable[..., Call], node: Node, data: Expr, axis: Expr) -> 
     """The axis is an input; where it is known at run time only, there is a branch per axis."""
     rank = node.rank(data)
     if rank == 0:
-        raise node.refused("a scalar has no axis", found=str(node.type_of(data)))
+        raise node.misfit("a scalar has no axis", found=str(node.type_of(data)))
     known = node.constant(axis)
     if known is not None:
         if known.size != 1:
-            raise node.refused("the axis is not one number", found=str(node.type_of(axis)))
+            raise node.misfit("the axis is not one number", found=str(node.type_of(axis)))
         return _along(operator, node, data, node.axis_of(known.item(), rank))
     given = as_scalar(node, axis, "the axis is not one number")
     expected = f"an axis of {rank}"

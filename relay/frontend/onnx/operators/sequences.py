@@ -270,7 +270,7 @@ def _widths(node: Node, sizes: Expr | None, extent: int) -> list[int]:
             raise node.refused(_WIDTH, "1 or more", str(step))
         return [min(step, extent - start) for start in range(0, extent, step)]
     if sum(widths) != extent or min(widths, default=0) < 0:
-        raise node.refused("the sizes do not fit the axis", str(extent), str(widths))
+        raise node.misfit("the sizes do not fit the axis", str(extent), str(widths))
     return widths
 
 

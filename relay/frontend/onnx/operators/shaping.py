@@ -326,7 +326,7 @@ def _stretched(node: Node, own: Dim, asked: Dim | None) -> Dim:
         return dims.ANY if asked is None else asked
     if isinstance(own, int):
         if isinstance(asked, int) and asked != own:
-            raise node.refused("the shape does not broadcast", str(own), str(asked))
+            raise node.misfit("the shape does not broadcast", str(own), str(asked))
         return own
     return asked if isinstance(asked, int) or is_same(asked, own) else dims.ANY  # type: ignore[return-value]
 

@@ -53,7 +53,7 @@ def tf_idf_vectorizer(node: Node, data: Expr) -> Expr:
     if "pool_strings" in node.attributes:
         raise node.refused("strings cannot be computed with", "a pool of numbers", "strings")
     if node.rank(data) not in (1, 2):
-        raise node.refused("data are rows of words", "one or two axes", str(node.type_of(data)))
+        raise node.misfit("data are rows of words", "one or two axes", str(node.type_of(data)))
     shortest, longest = node.required("min_gram_length"), node.required("max_gram_length")
     width = max(node.required("ngram_indexes")) + 1
     trie = _trie(_sequences(node, shortest, longest), width)

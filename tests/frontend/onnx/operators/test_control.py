@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import relay
-from relay.errors import FrontendError
+from relay.errors import EvaluationError, FrontendError, RelayError
 from relay.frontend.onnx.importer import from_onnx
 from tests.frontend.onnx.oracle import agree, main_type, of_graph, value
 
@@ -68,6 +68,71 @@ def test_branches_of_different_ranks_are_refused() -> None:
     then = helper.make_node("Flatten", ["x"], ["a"], axis=0)
     made = branch(then, helper.make_node("Squeeze", ["x"], ["b"]), shape=(1, 3))
     with pytest.raises(FrontendError, match="the branches give values of different types"):
+        from_onnx(made)
+
+
+def way(*nodes: onnx.NodeProto) -> onnx.GraphProto:
+    return graph([*nodes], [], [name(nodes[-1].output[0])])
+
+
+def product(result: str) -> tuple[onnx.NodeProto, ...]:
+    """A product that means nothing for `x` with 3 columns."""
+    ones = helper.make_node(
+        "Constant", [], [f"{result}_w"], value=numpy_helper.from_array(np.ones((4, 5), "float32"))
+    )
+    return ones, helper.make_node("MatMul", ["x", f"{result}_w"], [result], name="product")
+
+
+@pytest.mark.parametrize("kind", ["native", "vm", "debug"])
+def test_a_branch_that_what_is_given_does_not_fit_ends_the_run_that_takes_it(kind: str) -> None:
+    node = helper.make_node(
+        "If", ["c"], ["y"],
+        then_branch=way(helper.make_node("Relu", ["x"], ["a"])), else_branch=way(*product("b")),
+    )  # fmt: skip
+    made = of_graph([node], [value("c", bool, ()), value("x", "float32", (2, 3))], [name("y")])
+    module, params = from_onnx(made)
+    # what is left is the type of the other branch
+    assert main_type(module) == "Tensor[(2, 3), float32]"
+    if kind == "native":
+        run = relay.compile(module, params)
+    else:
+        run = relay.create_executor(kind, module).evaluate()
+    np.testing.assert_array_equal(np.asarray(run(np.array(True), X)), np.maximum(X, 0))
+    with pytest.raises(EvaluationError, match="MatMul: ") as found:
+        run(np.array(False), X)
+    assert "product" in str(found.value)
+
+
+def test_an_if_none_of_whose_branches_fits_is_refused_or_a_dead_end_itself() -> None:
+    inner = helper.make_node(
+        "If", ["c"], ["d"], then_branch=way(*product("a")), else_branch=way(*product("b"))
+    )
+    inputs = [value("c", bool, ()), value("x", "float32", (2, 3))]
+    with pytest.raises(FrontendError, match="MatMul: "):
+        from_onnx(of_graph([inner], inputs, [name("d")]))
+    outer = helper.make_node(
+        "If", ["c"], ["y"],
+        then_branch=way(helper.make_node("Neg", ["x"], ["e"])), else_branch=way(inner),
+    )  # fmt: skip
+    run = relay.compile(of_graph([outer], inputs, [name("y")]))
+    np.testing.assert_array_equal(run(np.array(True), X), -X)
+    with pytest.raises(EvaluationError, match="MatMul: "):
+        run(np.array(False), X)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        helper.make_node("Pool", ["x"], ["b"]),  # no operator
+        helper.make_node("Cast", ["x"], ["b"]),  # without its attribute
+        helper.make_node("Relu", ["z"], ["b"]),  # of nothing
+        helper.make_node("Pad", ["x", "c"], ["b"], mode="crop"),
+    ],
+    ids=lambda node: node.op_type,
+)
+def test_a_branch_that_is_no_model_is_refused(wrong: onnx.NodeProto) -> None:
+    made = branch(helper.make_node("Relu", ["x"], ["a"]), wrong)
+    with pytest.raises(RelayError, match=wrong.op_type):
         from_onnx(made)
 
 

@@ -77,14 +77,14 @@ class Heads:
         asked, states = (int(node.required(f"{one}_num_heads")) for one in ("q", "kv"))
         if min(asked, states) < 1 or (asked % states and states % asked):
             expected = "a multiple of the other"
-            raise node.refused("the heads are not shared evenly", expected, f"{asked}, {states}")
+            raise node.misfit("the heads are not shared evenly", expected, f"{asked}, {states}")
         width = _shared(node, queries, asked, "queries")
         if not width:
-            raise node.refused("heads have no width", "1 or more", str(node.type_of(queries)))
+            raise node.misfit("heads have no width", "1 or more", str(node.type_of(queries)))
         total = _extent(node, keys, "keys")
         if total % width or not total or states % (total // width):
             expected = f"heads of {width}, which {states} states share evenly"
-            raise node.refused("keys do not fit", expected, str(node.type_of(keys)))
+            raise node.misfit("keys do not fit", expected, str(node.type_of(keys)))
         return cls(asked, total // width, states, width, _shared(node, values, states, "values"))
 
     @property
@@ -105,7 +105,7 @@ def _extent(node: Node, data: Expr, what: str) -> int:
 def _shared(node: Node, data: Expr, heads: int, what: str) -> int:
     width = _extent(node, data, what)
     if width % heads:
-        raise node.refused(f"{what} are not shared evenly by heads", f"{heads}", str(width))
+        raise node.misfit(f"{what} are not shared evenly by heads", f"{heads}", str(width))
     return width // heads
 
 
@@ -175,7 +175,7 @@ def _gate(node: Node, value: Expr | None, widths: Sequence[int], name: str) -> E
         raise node.refused(f"there is no `{name}`, which the rule needs")
     if _extent(node, value, f"the numbers of `{name}`") not in widths:
         expected = " or ".join(map(str, sorted(set(widths))))
-        raise node.refused(f"`{name}` has another width", expected, str(node.type_of(value)))
+        raise node.misfit(f"`{name}` has another width", expected, str(node.type_of(value)))
     return value
 
 
@@ -272,7 +272,7 @@ def _trailing(node: Node, data: Expr, channels: int) -> tuple[int, ...]:
     found = tuple(one for one in node.shape(data)[2:] if isinstance(one, int))
     if not found or len(found) + 2 < node.rank(data) or math.prod(found) != channels:
         expected = f"(batch, steps, …) with {channels} channels in all"
-        raise node.refused("the axes of channels do not fit", expected, str(node.type_of(data)))
+        raise node.misfit("the axes of channels do not fit", expected, str(node.type_of(data)))
     return found
 
 
