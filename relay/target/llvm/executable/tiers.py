@@ -205,8 +205,10 @@ class Tiers:
     def _in_background(self, key: Hashable, args: tuple[Any, ...]) -> None:
         try:
             self._keep(key, self._made(args))
-        except Exception as error:  # the program goes on as it was
+        except RelayError as error:  # the program goes on as it was
             log.info("no version for sizes that were seen again: %s", error)
+        except Exception:  # so it does here, but this is a fault of the compiler
+            log.warning("no version for sizes that were seen again", exc_info=True)
 
     def _keep(self, key: Hashable, version: _Version) -> None:
         with self._lock:

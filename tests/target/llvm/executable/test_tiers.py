@@ -1,10 +1,12 @@
 """Tiered compilation: versions for sizes that were seen again, with the same results to the bit."""
 
+import logging
+
 import numpy as np
 import pytest
 
 import relay
-from relay.errors import RelayError
+from relay.errors import LowerError, RelayError
 from relay.target.llvm.executable import tiers
 
 DENSE = """
@@ -94,14 +96,24 @@ def test_there_are_only_so_many_versions(monkeypatch):
         np.testing.assert_allclose(exe(normal(n, 24)).sum(1), 1, rtol=1e-5)
 
 
-def test_what_goes_wrong_in_the_background_changes_nothing(monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "levels"),
+    [(LowerError.of("no code for these sizes"), []), (ZeroDivisionError(), ["WARNING"])],
+)
+def test_what_goes_wrong_in_the_background_changes_nothing(monkeypatch, caplog, error, levels):
+    def codes(wanted):
+        raise error
+
     exe = compiled(DENSE, {"w": W})
-    monkeypatch.setattr(exe._tiers.specializer, "codes", lambda wanted: 1 / 0)
+    monkeypatch.setattr(exe._tiers.specializer, "codes", codes)
     first = bits(exe(normal(5, 24)))
     for _ in range(3):
         assert bits(exe(normal(5, 24))) == first
         exe._tiers.wait()
     assert exe._tiers.counts == []
+    # a fault of the compiler is seen, with where it comes from
+    assert [one.levelname for one in caplog.records if one.levelno > logging.INFO] == levels
+    assert all(one.exc_info for one in caplog.records if one.levelno > logging.INFO)
 
 
 def test_new_weights_are_used_by_every_version():
