@@ -13,6 +13,7 @@ from relay.transform.functional.remove_unused_functions import RemoveUnusedFunct
 from relay.transform.functional.specialize_calls import SpecializeCalls
 from relay.transform.functional.to_a_normal_form import ToANormalForm
 from relay.transform.functional.to_basic_block_normal_form import ToBasicBlockNormalForm
+from relay.transform.gradients.collect_outer_products import CollectOuterProducts
 from relay.transform.infer_type import InferType
 from relay.transform.simplify.dead_code_elimination import DeadCodeElimination
 from relay.transform.simplify.dynamic_to_static import DynamicToStatic
@@ -29,6 +30,9 @@ FIRST_ORDER: Passes = (
 )
 # Removes calls and function values.
 CALLED: Passes = (
+    RemoveUnusedFunctions(),
+    InferType(),
+    CollectOuterProducts(),  # while gradients are written as differentiation wrote them
     *FIRST_ORDER,
     AutoInline(),  # before specializing: results of small functions are known to callers
     SpecializeCalls(),

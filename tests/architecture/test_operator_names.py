@@ -61,6 +61,8 @@ transform/fusion/split_args.py
     concatenate stack
 transform/gradients/accumulate.py
     add ones_like zeros_like
+transform/gradients/collect_outer_products.py
+    add concatenate nn.matmul zeros
 transform/gradients/custom_rules.py
     add zeros_like
 transform/gradients/dual_data.py

@@ -115,6 +115,22 @@ EXAMPLES = {
     "ChangeBatch": Example(
         "def @main(%x: Tensor[(3, 2), float32]) { nn.relu(%x) }", make=other_batch
     ),
+    "CollectOuterProducts": Example(
+        """
+        def @f(%n: int32, %c: ref(Tensor[(64, 64), float32]), %x: Tensor[(1, 64), float32]) {
+          if (%n < 1) { () } else {
+            let %total = add(ref_read(%c), nn.matmul(%x, %x, transpose_a=True));
+            ref_write(%c, %total);
+            @f(%n - 1, %c, %x)
+          }
+        }
+        def @main(%n: int32, %x: Tensor[(1, 64), float32]) {
+          let %c = ref(zeros(shape=[64, 64], dtype="float32"));
+          @f(minimum(%n, 9), %c, %x);
+          ref_read(%c)
+        }
+        """
+    ),
     "CombineParallelBatchMatmul": Example(
         """
         def @main(%x: Tensor[(2, 3, 4), float32], %a: Tensor[(2, 5, 4), float32],

@@ -70,6 +70,7 @@ PASSES: dict[str, Tried] = {
     "CanonicalizeOps": Tried(),
     "CapturePostDfsIndexInSpans": Tried(rewrites=False),
     "ChangeBatch": Tried(lambda: transform.ChangeBatch({})),  # `examples.py` names parameters
+    "CollectOuterProducts": Tried(own_cells=True, rtol=1e-5),
     "CombineParallelBatchMatmul": Tried(),
     "CombineParallelConv2D": Tried(),
     "CombineParallelDense": Tried(),

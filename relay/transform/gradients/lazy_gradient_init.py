@@ -26,20 +26,11 @@ from relay.immutable import frozen
 from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.module import IRModule
-from relay.ir.names import UniqueNames
-from relay.ir.types import (
-    GlobalTypeVar,
-    RefType,
-    TensorType,
-    Type,
-    TypeCall,
-    TypeVar,
-    is_dynamic,
-)
+from relay.ir.types import TensorType, Type, TypeCall, TypeVar
 from relay.op.gradient_rules import build
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.gradients.accumulate import is_differentiable
+from relay.transform.gradients.cells import NewCells, has_cells, has_hidden_cells, is_cell
 
 __all__ = ["LazyGradientInit"]
 
@@ -54,31 +45,9 @@ class LazyGradientInit(ModulePass):
     required = ("InferType",)
 
     def transform_module(self, module: IRModule, context: PassContext) -> IRModule:
-        types = {
-            node.ty
-            for function in module.functions.values()
-            for node in tree.postorder(function)
-            if isinstance(node, ir.Expr) and node.ty is not None
-        }
-        if not any(map(_is_lazy, types)) or any(map(_is_generic, types)):
-            return module
-        main = module.functions.get(ir.GlobalVar("main")) if "main" in module else None
-        entries = [main] if main is not None else module.functions.values()
-        if any(_is_lazy(part) for one in entries for part in tree.postorder(one.checked_type)):
+        if not has_cells(module) or has_hidden_cells(module):
             return module
         return infer_module(_Cells(module).module())
-
-
-def _is_lazy(ty: Type) -> bool:
-    """Whether this is the type of a cell that holds a `GradCell` afterwards."""
-    if not isinstance(ty, RefType) or not isinstance(ty.value, TensorType):
-        return False
-    return is_differentiable(ty.value) and not is_dynamic(ty.value)
-
-
-def _is_generic(ty: Type) -> bool:
-    """Whether this is the type of a cell whose content is known to callers only."""
-    return isinstance(ty, RefType) and any(isinstance(p, TypeVar) for p in tree.postorder(ty))
 
 
 class _Cells:
@@ -86,30 +55,18 @@ class _Cells:
 
     def __init__(self, module: IRModule) -> None:
         self._before = module
-        names = UniqueNames({header.name_hint for header in module.type_definitions})
-        taken = UniqueNames(
-            {c.name_hint for d in module.type_definitions.values() for c in d.constructors}
-        )
-        self._header = GlobalTypeVar(names.fresh("GradCell"))
+        self._types = NewCells(module, self._cell)
+        self._header = self._types.header("GradCell")
         content = TypeVar("A")
-        self._zero = ir.Constructor(taken.fresh("Zero"), (), self._header)
-        self._raw = ir.Constructor(taken.fresh("Raw"), (content,), self._header)
+        self._zero = self._types.constructor("Zero", (), self._header)
+        self._raw = self._types.constructor("Raw", (content,), self._header)
         self._definition = TypeData(self._header, (content,), (self._zero, self._raw))
-        self._constructors = {
-            c: tree.replace(c, inputs=tuple(map(self._type, c.inputs)))
-            for d in module.type_definitions.values()
-            for c in d.constructors
-        }
         # what is in a cell, by the read of it or the variable that is bound to it
         self._contents: dict[ir.Expr, ir.Expr] = {}
         self._forced: set[ir.Var] = set()  # those of the variables that are used as tensors
 
     def module(self) -> IRModule:
-        made = self._before.copy()
-        for header, definition in self._before.type_definitions.items():
-            constructors = tuple(self._constructors[c] for c in definition.constructors)
-            made[header] = TypeData(header, definition.type_vars, constructors)
-        made[self._header] = self._definition
+        made = self._types.module(self._definition)
         for name, function in self._before.functions.items():
             nodes: list[Any] = list(tree.postorder(function))
             for node in nodes:
@@ -126,26 +83,14 @@ class _Cells:
             made[name] = tree.transform(function, self._visit)
         return made
 
-    def _type(self, ty: Type) -> Type:
-        def visit(before: Type, after: Type) -> Type:
-            return RefType(self._cell(before.value)) if _is_lazy(before) else after  # type: ignore[attr-defined]
-
-        return tree.transform(ty, visit)
-
     def _cell(self, content: Type) -> TypeCall:
         return TypeCall(self._header, (content,))
 
     def _is_read(self, e: ir.Expr) -> bool:
-        return isinstance(e, ir.RefRead) and _is_lazy(e.ref.checked_type)
+        return isinstance(e, ir.RefRead) and is_cell(e.ref.checked_type)
 
     def _visit(self, before: Any, after: Any) -> Any:
         match before:
-            case ir.Var() if before.type_annotation is not None:
-                return tree.replace(after, type_annotation=self._type(before.type_annotation))
-            case ir.Constructor():
-                return self._constructors[before]
-            case ir.Function() if before.ret_type is not None:
-                return tree.replace(after, ret_type=self._type(before.ret_type))
             case ir.Let() if before.variable in self._contents:
                 content, read = self._contents[before.variable], self._contents[before.value]
                 inside = after if before.variable in self._forced else after.body
@@ -153,22 +98,17 @@ class _Cells:
                     forced = self._tensor(before.value, content)
                     inside = tree.replace(after, value=forced)
                 return tree.replace(after, variable=content, value=read, body=inside)
-            case ir.RefCreate() if _is_lazy(before.checked_type):
+            case ir.RefCreate() if is_cell(before.checked_type):
                 return tree.replace(after, value=self._first(before.value, after.value))
             case ir.RefRead() if self._is_read(before):
                 self._contents[before] = after
                 return self._tensor(before, after)
-            case ir.RefWrite() if _is_lazy(before.ref.checked_type):
+            case ir.RefWrite() if is_cell(before.ref.checked_type):
                 return tree.replace(after, value=ir.Call(self._raw, (after.value,)))
             case ir.Call(op=ir.Op(name="add"), args=args):
                 if (place := self._place_of_sum(before)) is not None:
                     return self._sum(self._contents[args[place]], after, place)
-            case ir.Call() if before.type_args:
-                types = tuple(
-                    self._type(one) if isinstance(one, Type) else one for one in before.type_args
-                )
-                return tree.replace(after, type_args=types)
-        return after
+        return self._types.retyped(before, after)
 
     def _first(self, before: ir.Expr, after: ir.Expr) -> ir.Expr:
         """What a cell begins with."""
