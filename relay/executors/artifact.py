@@ -111,7 +111,7 @@ def _members(exe: Executable, params: bool) -> dict[str, bytes]:
         "outputs": [str(info) for info in exe.outputs],
         "code": len(exe.code.objects),
         "native": None if native is None else native.facts(),
-        "prepared": exe.runs_here,
+        "prepared": exe.is_prepared,
         "convention": None if exe.convention is None else exe.convention.to_json(),
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }

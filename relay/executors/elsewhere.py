@@ -27,6 +27,7 @@ class ElsewhereExecutable(Executable):
     """A compiled model that this machine cannot run, and why."""
 
     runs_here = False
+    is_prepared = False
 
     def __init__(
         self,

@@ -57,6 +57,7 @@ class Executable(HasWeights, HasState, ABC):
     computed from them, if known."""
 
     runs_here = True  # not for those that are saved only
+    is_prepared = True  # whether `constants` are those that kernels read
     _loaded: Loaded
     convention: Convention | None = None  # of the model, which calls follow
     inputs: tuple[Any, ...]  # names and types

@@ -39,14 +39,16 @@ def make_executable(
     for name, limit in (("stack", stack), ("memory", memory)):
         if type(limit) is not int or limit < 0:
             raise RelayError(f"`{name}` is a number of bytes, 0 for the usual one, found {limit!r}")
-    parts = (program, code, weights, threads, prepared)
     kept: dict[str, Any] = {"state": state, "current": current, "convention": convention}
     limits = {"stack": stack, "memory": memory, "classes": classes}
     try:
         code.target.require_here("the code")
     except TargetError as reason:
-        return ElsewhereExecutable(program, code, weights, threads, reason, **kept)
-    made: Executable | None = code.target.executable(*parts, **kept, **limits)
+        parts = (program, code, weights, threads, reason)
+        away: Executable | None = code.target.elsewhere(*parts, prepared=prepared, **kept)
+        return away or ElsewhereExecutable(*parts, **kept)
+    given = (program, code, weights, threads, prepared)
+    made: Executable | None = code.target.executable(*given, **kept, **limits)
     if made is not None:
         return made
     if not program[MAIN].is_straight_line:
@@ -54,4 +56,4 @@ def make_executable(
             f"the target `{code.target}` gives no code for functions and branches",
             hint="relay.vm.compile(mod, target) has them run by the virtual machine",
         )
-    return StraightLineExecutable(*parts, **kept)
+    return StraightLineExecutable(*given, **kept)

@@ -73,8 +73,8 @@ class StraightLineExecutable(Executable):
         )
         main = program[MAIN]
         self._main = BoundFunction(program, main, self._loaded, self.threads)
-        self.inputs = tuple(_inputs(main))
-        self.outputs = tuple(_outputs(main))
+        self.inputs = tuple(tensors_in(main))
+        self.outputs = tuple(tensors_out(main))
         self._wanted = [(i, dtypes.to_numpy(i.dtype), i.shape) for i in self.inputs]
         flat = not any(isinstance(param.value, tuple) for param in main.arguments)
         self._positional = len(main.arguments) if flat else None
@@ -311,7 +311,8 @@ def _holding(memory: object, step: Callable[[], None]) -> None:
     step()
 
 
-def _inputs(function: Function) -> Iterable[TensorInfo]:
+def tensors_in(function: Function) -> Iterable[TensorInfo]:
+    """The inputs of a straight-line function."""
     for param in function.arguments:
         leaves = flatten(param.value)
         for number, register in enumerate(leaves):
@@ -320,7 +321,8 @@ def _inputs(function: Function) -> Iterable[TensorInfo]:
             yield TensorInfo(name, tuple(map(int, spec.shape)), spec.dtype)
 
 
-def _outputs(function: Function) -> Iterable[TensorInfo]:
+def tensors_out(function: Function) -> Iterable[TensorInfo]:
+    """Its outputs."""
     for number, register in enumerate(flatten(function.answer(function.result))):
         spec = function.registers[register]
         yield TensorInfo(function.result_name(number), tuple(map(int, spec.shape)), spec.dtype)

@@ -41,6 +41,7 @@ from relay.native.notation import assemble, system_functions
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
 
+WITHOUT_THREADS: Final = ("windows", "unknown", "none", "wasi")  # systems
 Parking = Literal["futex", "condition", "serial"]
 
 # Waiting, in nanoseconds. Within a network the next loop comes in microseconds; waking a sleeper
@@ -80,11 +81,24 @@ _WORKER_SIZE: Final = 64
 _SIZE: Final = _FIELDS["workers"] + _WORKER_SIZE * MOST_THREADS
 
 
+# What stops a core for a moment: `isb` stops an ARM core about as long as `pause` an x86 one; its
+# `yield` does nothing.
+_RELAX: Final = {
+    "x86_64": "@llvm.x86.sse2.pause()",
+    "aarch64": "@llvm.aarch64.isb(i32 15)",
+    "arm": "@llvm.arm.isb(i32 15)",
+}
+_PLAIN_ARITHMETIC: Final = {
+    "aarch64": "  call void @llvm.aarch64.set.fpcr(i64 0)",
+    "arm": "  call void @llvm.arm.set.fpscr(i32 0)",
+}
+
+
 def parking(target: LLVMTarget) -> Parking:
     """How threads sleep on `target`; where there are no POSIX threads, loops run in the caller."""
     if target.system == "linux":
         return "futex"
-    return "serial" if target.system in ("windows", "unknown") else "condition"
+    return "serial" if target.system in WITHOUT_THREADS else "condition"
 
 
 def text(target: LLVMTarget, how: Parking | None = None) -> str:
@@ -104,10 +118,7 @@ def imports(target: LLVMTarget, how: Parking | None = None) -> frozenset[str]:
 
 def _names(target: LLVMTarget) -> dict[str, object]:
     """The names in the code: fields of the pool, numbers of the system."""
-    x86 = target.arch == "x86_64"
     linux = target.system == "linux"
-    # `isb` stops an ARM core about as long as `pause` stops an x86 one; its `yield` does nothing
-    relax = "@llvm.x86.sse2.pause()" if x86 else "@llvm.aarch64.isb(i32 15)"
     return {
         **{k: f"getelementptr (i8, ptr @relay_pool, i64 {v})" for k, v in _FIELDS.items()},
         "size": _SIZE,
@@ -120,7 +131,7 @@ def _names(target: LLVMTarget) -> dict[str, object]:
         "spin": SPIN,
         "awake": AWAKE,
         "caller_spin": CALLER_SPIN,
-        "relax": f"call void {relax}",
+        "relax": f"call void {_RELAX[target.arch]}" if target.arch in _RELAX else "",
         "plain_arithmetic": plain_arithmetic(target),
         "error": abi.ERROR,
         "watch": abi.WATCH,
@@ -132,7 +143,7 @@ def _names(target: LLVMTarget) -> dict[str, object]:
         "long_piece": LONG_PIECE,
         "between": BETWEEN_QUESTIONS,
         "many": 1 << 38,  # times nanoseconds: still in 64 bits
-        "futex": 202 if x86 else 98,
+        "futex": {"x86_64": 202, "arm": 240}.get(target.arch, 98),
         "wait_bitset": 9 | 128,  # with a set of bits, within one process
         "wake_bitset": 10 | 128,
         "monotonic": 1 if linux else 6,
@@ -143,8 +154,8 @@ def _names(target: LLVMTarget) -> dict[str, object]:
 
 def plain_arithmetic(target: LLVMTarget) -> str:
     """Instructions after which floats round to nearest, and denormals are kept."""
-    if target.arch == "aarch64":
-        return "  call void @llvm.aarch64.set.fpcr(i64 0)"
+    if target.arch != "x86_64":
+        return _PLAIN_ARITHMETIC.get(target.arch, "")
     return (
         "  %control = alloca i32\n"
         "  store i32 8064, ptr %control\n"  # the processor's own default: exceptions masked

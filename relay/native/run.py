@@ -40,7 +40,7 @@ def text(target: LLVMTarget) -> str:
 
 def arithmetic(target: LLVMTarget) -> str:
     """Get and set the floating-point environment, and its default."""
-    return _X86 if target.arch == "x86_64" else _AARCH64
+    return {"x86_64": _X86, "aarch64": _AARCH64, "arm": _ARM}.get(target.arch, _FIXED)
 
 
 _X86: Final = """\
@@ -69,6 +69,32 @@ define internal i64 @relay_arithmetic() nounwind {
 }
 define internal void @relay_set_arithmetic(i64 %value) nounwind {
   call void @llvm.aarch64.set.fpcr(i64 %value)
+  ret void
+}
+@relay_plain_arithmetic = internal constant i64 0
+"""
+
+_ARM: Final = """\
+define internal i64 @relay_arithmetic() nounwind {
+  %value = call i32 @llvm.arm.get.fpscr()
+  %control = and i32 %value, 132120576
+  %wide = zext i32 %control to i64
+  ret i64 %wide
+}
+define internal void @relay_set_arithmetic(i64 %value) nounwind {
+  %narrow = trunc i64 %value to i32
+  call void @llvm.arm.set.fpscr(i32 %narrow)
+  ret void
+}
+@relay_plain_arithmetic = internal constant i64 0
+"""
+
+# Floats always round to nearest, or as the one program of the machine says.
+_FIXED: Final = """\
+define internal i64 @relay_arithmetic() alwaysinline nounwind {
+  ret i64 0
+}
+define internal void @relay_set_arithmetic(i64 %value) alwaysinline nounwind {
   ret void
 }
 @relay_plain_arithmetic = internal constant i64 0

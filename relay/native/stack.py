@@ -24,7 +24,7 @@ from typing import Final
 
 from relay.native import layout
 from relay.native.notation import assemble
-from relay.native.pool import CLOCK
+from relay.native.pool import CLOCK, WITHOUT_THREADS
 from relay.native.run import arithmetic
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
@@ -48,7 +48,7 @@ BETWEEN_CALLBACKS: Final = 10_000_000
 
 def has_own_stack(target: LLVMTarget) -> bool:
     """Whether programs run on a stack of their own, not on the caller's."""
-    return target.system not in ("windows", "unknown")
+    return target.system not in WITHOUT_THREADS
 
 
 def text(target: LLVMTarget) -> str:
@@ -162,8 +162,8 @@ entry:
 ask:
   %size = phi i64 [ %first, %entry ], [ %less, %halve ]
   %memory = call ptr @mmap(ptr null, i64 %size, i32 3, i32 $flags, i32 -1, i64 0)
-  %number = ptrtoint ptr %memory to i64
-  br eq i64 %number, -1, label %halve, label %done
+  %none = icmp eq ptr %memory, inttoptr (i64 -1 to ptr)
+  br i1 %none, label %halve, label %done
 halve:
   %half = lshr i64 %size, 1
   %modest = call i64 @llvm.umin.i64(i64 %half, i64 $modest)

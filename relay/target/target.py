@@ -50,6 +50,8 @@ KINDS: Final = {
     "llvm": "relay.target.llvm.target:LLVMTarget",
     "cuda": "relay.target.cuda.target:CUDATarget",
 }
+# Short names of machines.
+SHORT: Final = {"wasm32": "llvm -mtriple=wasm32-unknown-unknown -mattr=+simd128"}
 ENTRY_POINTS: Final = "relay.targets"  # the group for the kinds of other packages
 
 
@@ -296,6 +298,12 @@ class Target(metaclass=_ByDescription):
         one."""
         return None
 
+    def elsewhere(self, *parts: Any, prepared: Any = None, **kept: Any) -> Any:
+        """An executable that this machine cannot run: program, code, weights, threads, and why;
+        `prepared` are constants computed from the weights, if known. None for one that is saved
+        only."""
+        return None
+
     def specializer(self, primitives: Sequence[Any], options: Any, cache: Any) -> Any:
         """What `Executable.make_versions` of this target makes code for known sizes with."""
         return None
@@ -363,6 +371,9 @@ def _parse_text(text: str) -> Target:
     name, *words = text.split() or [""]
     if not name:
         raise mistake("a target needs a name", repr(text), expected="llvm")
+    if name in SHORT:
+        name, *before = SHORT[name].split()
+        words = [*before, *words]
     kind = _class(name, text)
     found: dict[str, str] = {}
     rest = iter(words)

@@ -28,8 +28,14 @@ from typing import Any, Final, Literal
 
 from relay import settings
 from relay.errors import TargetError
+from relay.target.llvm.conventions import machine_texts
 from relay.target.llvm.machine import target_machine
-from relay.target.llvm.objects import EXTERNAL, MEMORY_FUNCTIONS, undefined_symbols
+from relay.target.llvm.objects import (
+    BUILTIN,
+    EXTERNAL,
+    MEMORY_FUNCTIONS,
+    undefined_symbols,
+)
 from relay.target.llvm.target import LLVMTarget
 from relay.target.llvm.worker import CompileWorker
 
@@ -71,7 +77,8 @@ def compile_module(
         data: bytes = machine.emit_object(module)
     missing = undefined_symbols(data) - MEMORY_FUNCTIONS - frozenset(imports)
     # the code of external compilers is known when the kernel that calls it is loaded
-    if unknown := {name for name in missing if not name.endswith(EXTERNAL)}:
+    foreign = (EXTERNAL, *((BUILTIN,) if target.arch in ("arm", "cortex_m") else ()))
+    if unknown := {name for name in missing if not any(part in name for part in foreign)}:
         raise TargetError.of(
             "the code calls functions that are not part of it",
             expected=f"instructions of {target}",
@@ -105,7 +112,7 @@ def _optimized(
         module.triple = target.triple
         module.data_layout = str(machine.target_data)
         try:
-            for text in texts:
+            for text in machine_texts(texts, target):
                 with binding.parse_assembly(text, context) as part:
                     part.triple = module.triple
                     part.data_layout = module.data_layout

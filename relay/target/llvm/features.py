@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
+from relay.target.llvm.architectures import GENERIC, OTHER_FEATURES, OTHER_PROCESSORS, architecture
+
 # --- extensions, each with those it includes ---------------------------------------------------
 
 X86_FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -58,21 +60,6 @@ X86_FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
     "avx512vp2intersect": ("avx512f",),
     "avx512bf16": ("avx512bw",),
     "avx512fp16": ("avx512bw",),
-}
-
-AARCH64_FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
-    "fp-armv8": (),
-    "neon": ("fp-armv8",),
-    "crc": (),
-    "lse": (),
-    "rdm": ("neon",),
-    "fullfp16": ("fp-armv8",),
-    "fp16fml": ("fullfp16",),
-    "dotprod": ("neon",),
-    "bf16": ("neon",),
-    "i8mm": ("neon",),
-    "sve": ("fullfp16",),
-    "sve2": ("sve",),
 }
 
 # --- processors --------------------------------------------------------------------------------
@@ -137,31 +124,8 @@ X86_PROCESSORS: Final[Mapping[str, frozenset[str]]] = {
     "znver5": _ZEN4 | _words("avxvnni avx512vp2intersect"),
 }
 
-_ARMV8 = _words("fp-armv8 neon")
-_ARMV8_1 = _ARMV8 | _words("crc lse rdm")
-_ARMV8_2 = _ARMV8_1 | _words("fullfp16 dotprod")
-_ARMV8_6 = _ARMV8_2 | _words("fp16fml bf16 i8mm")
-
-AARCH64_PROCESSORS: Final[Mapping[str, frozenset[str]]] = {
-    "generic": _ARMV8,
-    "cortex-a53": _ARMV8 | _words("crc"),
-    "cortex-a57": _ARMV8 | _words("crc"),
-    "cortex-a72": _ARMV8 | _words("crc"),
-    "cortex-a76": _ARMV8_2,
-    "cortex-a78": _ARMV8_2,
-    "cortex-x1": _ARMV8_2,
-    "neoverse-n1": _ARMV8_2,
-    "neoverse-n2": _ARMV8_6 | _words("sve sve2"),
-    "neoverse-v1": _ARMV8_6 | _words("sve"),
-    "neoverse-v2": _ARMV8_6 | _words("sve sve2"),
-    "apple-m1": _ARMV8_2 | _words("fp16fml"),
-    "apple-m2": _ARMV8_6,
-    "apple-m3": _ARMV8_6,
-}
-
-FEATURES: Final = {"x86_64": X86_FEATURES, "aarch64": AARCH64_FEATURES}
-PROCESSORS: Final = {"x86_64": X86_PROCESSORS, "aarch64": AARCH64_PROCESSORS}
-GENERIC: Final = {"x86_64": "x86-64", "aarch64": "generic"}
+FEATURES: Final = {"x86_64": X86_FEATURES, **OTHER_FEATURES}
+PROCESSORS: Final = {"x86_64": X86_PROCESSORS, **OTHER_PROCESSORS}
 # microarchitecture levels
 X86_LEVELS: Final = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "baseline": "x86-64"}
 
@@ -235,16 +199,3 @@ def host() -> tuple[str, str, tuple[str, ...]]:
         contained = (name for name in levels if PROCESSORS[arch][name] <= closed)
         cpu = next(contained, GENERIC[arch])
     return triple, cpu, difference(arch, cpu, closed)
-
-
-_ARCHITECTURES: Final = {
-    "x86_64": "x86_64",
-    "amd64": "x86_64",
-    "aarch64": "aarch64",
-    "arm64": "aarch64",
-}
-
-
-def architecture(triple: str) -> str | None:
-    """The architecture of a triple, or None if it is not supported."""
-    return _ARCHITECTURES.get(triple.split("-")[0])

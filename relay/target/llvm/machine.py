@@ -19,5 +19,10 @@ def target_machine(target: LLVMTarget) -> Any:
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()
     return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        cpu=target.cpu,
+        features=target.features,
+        opt=2,
+        reloc="pic" if target.system not in ("none", "unknown") else "static",
+        codemodel="small",
+        abiname="lp64d" if target.arch == "riscv64" else "",
     )

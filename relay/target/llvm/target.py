@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from relay.errors import TargetError, did_you_mean
+from relay.errors import TargetError
 from relay.target.llvm import features as table
+from relay.target.llvm.architectures import FACTS, architecture
+from relay.target.llvm.reading import parse, system_of
 from relay.target.target import Target, TargetKind, described, mistake
 
 if TYPE_CHECKING:
@@ -38,6 +40,9 @@ class LLVMTarget(Target):
         "mcpu": "the processor, by LLVM's name",
         "mattr": "extensions added to and taken from it: +avx2,-fma",
         "mtriple": "the kind of machine and its system: aarch64-linux-gnu",
+        "device": "a class of processors: arm_cpu",
+        "model": "a board or phone: rasp4b64, rk3399, pixel4",
+        "mfloat-abi": "how 32-bit ARM passes floats: hard or soft",
         "level": "a level of x86-64: avx512 (with what this machine adds to it), avx2 or baseline",
     }
 
@@ -47,7 +52,7 @@ class LLVMTarget(Target):
 
     @classmethod
     def of_options(cls, options: Mapping[str, str], text: str) -> LLVMTarget:
-        return cls(*_parse(options, text))
+        return cls(*parse(options, text))
 
     @classmethod
     def read(cls, text: str) -> LLVMTarget:
@@ -117,7 +122,7 @@ class LLVMTarget(Target):
         return Facts(
             has_fma=self.has_fma,
             has_f16c=self.has_f16c,
-            has_rounding=self.arch == "aarch64" or "sse4.1" in self.enabled,
+            has_rounding=self.has_rounding,
             instructions=frozenset(one.name for one in instructions(self)),
         )
 
@@ -184,20 +189,31 @@ class LLVMTarget(Target):
 
     @property
     def arch(self) -> str:
-        """`x86_64` or `aarch64`."""
-        found = table.architecture(self.triple)
+        """The architecture: `x86_64`, `aarch64`, … (`architectures.py`)."""
+        found = architecture(self.triple)
         assert found is not None  # checked when the target was made
         return found
 
     @property
     def system(self) -> str:
         """The operating system: `linux`, `darwin`, `windows`…"""
-        return _system(self.triple)
+        return system_of(self.triple)
 
     @property
     def enabled(self) -> frozenset[str]:
         """All extensions that code for this target may use."""
         return _enabled(self.arch, self.cpu, self.features)
+
+    @property
+    def pointer_bits(self) -> int:
+        """The width of addresses. Words of the runtime have 64 bits everywhere."""
+        return FACTS[self.arch].pointer_bits
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether vectors of 128 bits are registers; else LLVM makes scalars of them."""
+        needed = {"arm": "neon", "riscv64": "v", "wasm32": "simd128"}.get(self.arch)
+        return self.arch != "cortex_m" and (needed is None or needed in self.enabled)
 
     @property
     def vector_bits(self) -> int:
@@ -214,17 +230,30 @@ class LLVMTarget(Target):
     @property
     def vector_registers(self) -> int:
         """The number of vector registers."""
-        return 32 if self.arch == "aarch64" or self.vector_bits == 512 else 16
+        if not self.has_vectors:  # vectors of four scalars
+            return 8 if self.arch == "riscv64" else 4
+        if self.arch in ("aarch64", "riscv64"):
+            return 32
+        return 32 if self.vector_bits == 512 else 16
 
     @property
     def has_fma(self) -> bool:
         """Whether fused multiply-add is an instruction, not a library call."""
-        return self.arch == "aarch64" or "fma" in self.enabled
+        extension = {"arm": "vfp4", "cortex_m": "fp-armv8d16", "riscv64": "d"}
+        return self.arch == "aarch64" or extension.get(self.arch, "fma") in self.enabled
 
     @property
     def has_f16c(self) -> bool:
         """Whether float16 conversion is an instruction, not a library call."""
-        return self.arch == "aarch64" or "f16c" in self.enabled
+        extension = {"arm": "fp16", "cortex_m": "vfp4d16sp", "riscv64": "zfhmin"}
+        return self.arch == "aarch64" or extension.get(self.arch, "f16c") in self.enabled
+
+    @property
+    def has_rounding(self) -> bool:
+        """Whether rounding to whole numbers is an instruction, not a library call."""
+        extension = {"arm": "fp-armv8", "cortex_m": "fp-armv8d16"}
+        known = self.arch in ("aarch64", "wasm32")
+        return known or extension.get(self.arch, "sse4.1") in self.enabled
 
     @property
     def has_vnni(self) -> bool:
@@ -239,11 +268,13 @@ class LLVMTarget(Target):
     def require_here(self, what: str) -> None:
         here = LLVMTarget.here()
         if missing := here.missing(self):
+            similar = "compile for what both have, such as target='llvm -level=avx2'"
+            foreign = "exe.save(file) for relay.load there, or exe.export(folder, 'folder') for C"
             raise TargetError.of(
                 f"{what} was made for another processor",
                 expected=f"a machine with {', '.join(missing)}",
                 found=str(here),
-                hint="compile for what both have, such as target='llvm -level=avx2'",
+                hint=similar if here.arch == self.arch else foreign,
             )
 
     def support(self, whole: bool, store: Store | None = None) -> dict[str, bytes]:
@@ -282,6 +313,11 @@ class LLVMTarget(Target):
 
         return WholeProgramExecutable(program, code, *parts, **limits)
 
+    def elsewhere(self, *parts: Any, prepared: Any = None, **kept: Any) -> Any:
+        from relay.target.llvm.executable.cross import CrossExecutable
+
+        return CrossExecutable(*parts, prepared=prepared, **kept)
+
     def specializer(self, primitives: Sequence[Any], options: Any, cache: Any) -> Any:
         from relay.target.llvm.executable.tiers import Specializer
 
@@ -310,105 +346,3 @@ class LLVMTarget(Target):
 @lru_cache(maxsize=256)
 def _enabled(arch: str, cpu: str, features: str) -> frozenset[str]:
     return table.enabled(arch, cpu, filter(None, features.split(",")))
-
-
-# --- reading
-
-
-def _parse(options: Mapping[str, str], text: str) -> tuple[str, str, str]:
-    """(triple, cpu, features)"""
-    host_triple, host_cpu, host_changes = table.host()
-    if not options:
-        if table.architecture(host_triple) is None:
-            raise mistake(
-                "no code can be made for this machine",
-                host_triple,
-                expected="x86-64 or AArch64",
-                hint="name another one with -mtriple",
-            )
-        return host_triple, host_cpu, ",".join(host_changes)
-
-    triple = _normalize(options["mtriple"]) if "mtriple" in options else host_triple
-    if "level" in options and "mtriple" not in options and table.architecture(triple) != "x86_64":
-        triple = "x86_64-unknown-linux-gnu"
-    arch = table.architecture(triple)
-    if arch is None:
-        raise mistake(f"no code can be made for `{triple}`", text, expected="x86-64 or AArch64")
-    changes: tuple[str, ...] = ()
-    if "level" in options and "mcpu" in options:
-        raise mistake("a target has a level or a processor, not both", text)
-    if "level" in options:
-        cpu, changes = _level(options["level"], arch, text)
-    elif options.get("mcpu") == "native" and arch == table.architecture(host_triple):
-        cpu, changes = host_cpu, host_changes
-    else:
-        cpu = _processor(options.get("mcpu", table.GENERIC[arch]), arch, text)
-    changes = (*changes, *_changes(options.get("mattr", ""), arch, text))
-    have = table.enabled(arch, cpu, changes)
-    return triple, cpu, ",".join(table.difference(arch, cpu, have))
-
-
-def _level(level: str, arch: str, text: str) -> tuple[str, tuple[str, ...]]:
-    """(processor, changes) of a level; the highest one includes further extensions of the host."""
-    if level not in table.X86_LEVELS:
-        raise mistake(
-            f"there is no level `{level}`",
-            text,
-            expected=", ".join(table.X86_LEVELS),
-            hint=did_you_mean(level, table.X86_LEVELS),
-        )
-    if arch != "x86_64":
-        raise mistake(f"levels are of x86-64; {arch} has none", text)
-    cpu = table.X86_LEVELS[level]
-    host_triple, host_cpu, host_changes = table.host()
-    if level != "avx512" or table.architecture(host_triple) != arch:
-        return cpu, ()
-    here = table.enabled(arch, host_cpu, host_changes)
-    return cpu, table.difference(arch, cpu, here) if here >= table.PROCESSORS[arch][cpu] else ()
-
-
-def _processor(cpu: str, arch: str, text: str) -> str:
-    known = table.PROCESSORS[arch]
-    if cpu == "generic":
-        return table.GENERIC[arch]
-    if cpu in known:
-        return cpu
-    elsewhere = [other for other, names in table.PROCESSORS.items() if cpu in names]
-    hint = did_you_mean(cpu, known) or f"-mcpu={table.GENERIC[arch]} with -mattr says it exactly"
-    if elsewhere:
-        hint = f"it is a processor of {elsewhere[0]}: add -mtriple={elsewhere[0]}-linux-gnu"
-    raise mistake(f"`{cpu}` is not a processor of {arch} that is known here", text, hint=hint)
-
-
-def _changes(text: str, arch: str, whole: str) -> tuple[str, ...]:
-    """`+avx2,-fma` -> ("+avx2", "-fma")"""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    for change in found:
-        name = change[1:]
-        if change[0] not in "+-" or name not in table.FEATURES[arch]:
-            raise mistake(
-                f"`{change}` is not an extension of {arch} that is known here",
-                whole,
-                expected="a name with + or - before it: +avx2,-fma",
-                hint=did_you_mean(name, table.FEATURES[arch]),
-            )
-    return found
-
-
-_SYSTEMS: Final = ("linux", "darwin", "macos", "macosx", "windows", "freebsd", "netbsd", "openbsd")
-
-
-def _normalize(triple: str) -> str:
-    """`aarch64-linux-gnu` -> `aarch64-unknown-linux-gnu`"""
-    parts = triple.split("-")
-    parts[0] = table.architecture(triple) or parts[0]
-    if len(parts) > 1 and parts[1].startswith(_SYSTEMS):
-        parts.insert(1, "unknown")
-    return "-".join(parts)
-
-
-def _system(triple: str) -> str:
-    parts = triple.split("-")
-    name = parts[2] if len(parts) > 2 else "unknown"
-    name = name.rstrip("0123456789.")
-    return "darwin" if name in ("macos", "macosx") else name

@@ -146,7 +146,7 @@ define i64 @count(ptr %p) {
 """
 
 
-@pytest.mark.parametrize("cpu", features.AARCH64_PROCESSORS)
+@pytest.mark.parametrize("cpu", features.PROCESSORS["aarch64"])
 def test_the_table_of_arm_processors_is_what_llvm_knows(cpu):
     target = Target.aarch64(cpu)
     text = assembly([ARM_HALF, FMA], target)

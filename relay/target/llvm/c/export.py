@@ -30,11 +30,13 @@ from relay.executors.elsewhere import ElsewhereExecutable
 from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path, replacing
+from relay.target.llvm.c.folder import compiler, make_folder, write_sources
 from relay.target.llvm.c.library import StraightLibrary
 from relay.target.llvm.c.model import CLibrary, initial_name
+from relay.target.llvm.executable.cross import CrossExecutable
 from relay.target.llvm.target import LLVMTarget
 
-KINDS: Final = ("object", "archive", "shared")
+KINDS: Final = ("object", "archive", "shared", "folder")
 
 
 def export(
@@ -50,35 +52,21 @@ def export(
     path = as_path(path)
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
-    if isinstance(exe, ElsewhereExecutable):
-        raise exe.reason  # a library holds what kernels compute from the weights
-    if foreign := sorted({kernel.compiler for kernel in exe.program.kernels} - {""}):
-        raise RelayError(
-            f"a part of the model is compiled by {', '.join(foreign)}, which a library for C does "
-            "not bring along; relay.contrib.take_back(mod) gives such parts back to Relay"
-        )
-    if any(not kernel.ir for kernel in exe.program.kernels):
-        raise RelayError("a loaded executable has no code to link; export where it is compiled")
+    if kind == "folder":
+        return _folder(exe, target, path, name, embed)
     name = identifier(path.stem.removeprefix("lib")) if name is None else name
-    if identifier(name) != name:
-        raise RelayError(f"{name!r} is no name in C")
-    library = library_of(exe, target, name)
-    weights = library.weights.data()
+    library = _checked(exe, target, name)
     header = path.with_suffix(".h")
     with ExitStack() as files:
         # replace all files, or none
         made = files.enter_context(replacing(path, "the model"))
         text = files.enter_context(replacing(header, "its header"))
         folder = Path(files.enter_context(tempfile.TemporaryDirectory()))
-        embedded = None
-        if embed and weights:
-            embedded = folder / "weights"
-            embedded.write_bytes(weights)
         if not embed:
             apart = files.enter_context(replacing(path.with_suffix(".weights"), "its weights"))
-            apart.write_bytes(library.weights.digest + weights)
+            apart.write_bytes(library.weights.digest + library.weights.data())
         text.write_text(library.header(embed))
-        data = library.object(embedded)
+        data = library.object(embed)
         if kind == "shared":
             single = folder / "model.o"
             single.write_bytes(data)
@@ -88,17 +76,47 @@ def export(
     return header
 
 
+def _checked(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
+    """The library of an executable that can be exported."""
+    if isinstance(exe, ElsewhereExecutable) and not exe.is_prepared:
+        raise exe.reason  # a library holds what kernels compute from the weights
+    if foreign := sorted({kernel.compiler for kernel in exe.program.kernels} - {""}):
+        raise RelayError(
+            f"a part of the model is compiled by {', '.join(foreign)}, which a library for C does "
+            "not bring along; relay.contrib.take_back(mod) gives such parts back to Relay"
+        )
+    if any(not kernel.ir for kernel in exe.program.kernels):
+        raise RelayError("a loaded executable has no code to link; export where it is compiled")
+    if identifier(name) != name:
+        raise RelayError(f"{name!r} is no name in C")
+    return library_of(exe, target, name)
+
+
+def _folder(exe: Executable, target: LLVMTarget, path: Path, name: str | None, embed: bool) -> Path:
+    """Write the model with a program that runs it, and how that is built."""
+    if not embed:
+        raise RelayError("a model in a folder has its weights inside; export an object without")
+    name = identifier(path.name) if name is None else name
+    library = _checked(exe, target, name)
+    make_folder(path)
+    header = export(exe, target, path / f"{name}.o", "object", name=name)
+    tensors = (library.inputs, library.outputs) if isinstance(library, StraightLibrary) else None
+    write_sources(path, name, target, tensors)
+    return header
+
+
 def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
     """The library of an executable."""
     constants = {name: tensor.array for name, tensor in exe.constants.items()}
     state = {initial_name(name): tensor.array for name, tensor in exe.state.items()}
-    if isinstance(exe, StraightLineExecutable):
-        return StraightLibrary(exe.program, target, constants | state, name, exe.threads, exe)
+    if exe.code.program is None:
+        assert isinstance(exe, StraightLineExecutable | CrossExecutable)
+        how = (exe.threads, exe.bound, exe.inputs, exe.outputs)
+        return StraightLibrary(exe.program, target, constants | state, name, *how)
     from relay.target.llvm.c.program_library import (
         ProgramLibrary,  # not needed for straight-line code
     )
 
-    assert exe.code.program is not None
     read = {name: constants[name] for name in exe.code.program.constants}
     return ProgramLibrary(exe.program, target, read | state, name, exe.threads)
 
@@ -128,8 +146,9 @@ def _member(name: str, data: bytes) -> bytes:
 
 def _link(made: Path, path: Path, target: LLVMTarget) -> None:
     """Link one object file to a shared library with the linker of the system."""
-    tools = [tool for tool in ("cc", "gcc", "clang", "ld") if shutil.which(tool)]
-    if not tools or target.arch != LLVMTarget.here().arch:
+    own = ("cc", "gcc", "clang", "ld") if target.arch == LLVMTarget.here().arch else ()
+    tools = [tool for tool in (*own, compiler(target)) if shutil.which(tool)]
+    if not tools or target.system != LLVMTarget.here().system:
         raise RelayError(
             f"a shared library for {target.arch} needs a linker, and there is none here; "
             'export kind="object" or kind="archive", and link that'

@@ -68,7 +68,7 @@ def _make_text(types: CTypes, data: CData, one: CConstructor) -> str:
     if not one.places and data.is_data:
         return (
             f"static inline {data.name} *{one.name}(void) {{\n"
-            f"  return ({data.name} *)(intptr_t){2 * one.tag + 1};\n}}\n"
+            f"  return ({data.name} *)(uintptr_t){2 * one.tag + 1};\n}}\n"
         )
     given = [f"{types.value(place.spec)}{place.name}" for place in one.places]
     in_memory = sorted(one.places, key=lambda place: place.word)
@@ -123,7 +123,7 @@ def _wrapped(start: str, parts: Sequence[str]) -> str:
 def _words(types: CTypes, places: Sequence[CSlot]) -> list[str]:
     """C expressions for the words of values."""
     return [
-        f"(int64_t)(intptr_t){place.name}"
+        f"(int64_t)(uintptr_t){place.name}"
         if is_object(place.spec)
         else f"{_word_name(types, place)}({place.name})"
         for place in places
@@ -133,7 +133,7 @@ def _words(types: CTypes, places: Sequence[CSlot]) -> list[str]:
 def _value(types: CTypes, place: CSlot, word: str) -> str:
     """A C expression for the value in a word."""
     if is_object(place.spec):
-        return f"({types.value(place.spec)})(intptr_t){word}"
+        return f"({types.value(place.spec)})(uintptr_t){word}"
     return f"{_word_name(types, place)}_value({word})"
 
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from string import Template
 from typing import Any, Final
 
 from relay.executors.arrays import TensorInfo
-from relay.executors.straight_line import StraightLineExecutable
+from relay.executors.bound import BoundFunction
 from relay.native.notation import assemble
 from relay.program.plan import ALIGNMENT, Arena, InConstant
 from relay.program.program import MAIN
@@ -34,7 +33,9 @@ FRAME: Final = LOADED + 8
 class StraightLibrary(CLibrary):
     """An exported straight-line model."""
 
-    exe: StraightLineExecutable
+    main: BoundFunction
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
 
     verbs = ("create", "run", "destroy", "error")
 
@@ -47,12 +48,12 @@ class StraightLibrary(CLibrary):
         """The names of the state."""
         return self.program[MAIN].state
 
-    def object(self, embedded: Path | None) -> bytes:
-        return self.compiled([kernel.ir for kernel in self.program.kernels], self.text(embedded))
+    def object(self, embed: bool) -> bytes:
+        return self.compiled([kernel.ir for kernel in self.program.kernels], self.text(embed))
 
-    def text(self, embedded: Path | None) -> str:
+    def text(self, embed: bool) -> str:
         """The exported functions and their tables, in LLVM IR."""
-        main = self.exe.bound
+        main = self.main
         kept, slots = len(self.state), len(main.slots)
         ends = [FRAME + 8 * slots, FRAME + 8 * (slots + 2 * kept + 1)]
         arena = -(-ends[kept > 0] // ALIGNMENT) * ALIGNMENT
@@ -74,15 +75,15 @@ class StraightLibrary(CLibrary):
             "frame": FRAME,
             "name": self.name,
             "inputs": main.inputs,
-            "input_bytes": 8 * (main.inputs - kept),
-            "output_bytes": 8 * (main.outputs - kept),
+            "input_count": main.inputs - kept,
+            "output_count": main.outputs - kept,
             "calls": len(main.calls),
             "in_arena": len(in_arena),
             "in_weights": len(in_weights),
         }
         return "\n".join(
             [
-                self.model_text(embedded, size=size, loaded=LOADED, most_threads=most),
+                self.model_text(embed, size=size, loaded=LOADED, most_threads=most),
                 table_text([(call.kernel.name, call.slots) for call in main.calls]),
                 pairs_text("relay_in_arena", in_arena),
                 pairs_text("relay_in_weights", in_weights),
@@ -96,7 +97,7 @@ class StraightLibrary(CLibrary):
     ) -> list[str]:
         """The functions of a model with state; the `values` lie in the model, those they begin with
         among the weights."""
-        main, kept = self.exe.bound, len(initial)
+        main, kept = self.main, len(initial)
         current = FRAME + 8 * len(main.slots)
         more = {
             "kept": kept,
@@ -114,7 +115,7 @@ class StraightLibrary(CLibrary):
     def header(self, embed: bool) -> str:
         upper = self.name.upper()
         macros = [f"#define {upper}_THREADS {self.threads}"]
-        for kind, infos in (("INPUT", self.exe.inputs), ("OUTPUT", self.exe.outputs)):
+        for kind, infos in (("INPUT", self.inputs), ("OUTPUT", self.outputs)):
             macros.append(f"#define {upper}_{kind}S {len(infos)}")
             macros.extend(
                 f"#define {upper}_{kind}_{number}_BYTES {info.nbytes}"
@@ -125,8 +126,8 @@ class StraightLibrary(CLibrary):
             guard=f"{upper}_H",
             opening=opening(self.name, self.target),
             macros="\n".join(macros),
-            inputs=_described(self.exe.inputs),
-            outputs=_described(self.exe.outputs),
+            inputs=_described(self.inputs),
+            outputs=_described(self.outputs),
             weights=self.weights_place(embed),
             reset=_RESET.substitute(name=self.name) if self.state else "",
         )
@@ -186,11 +187,26 @@ define internal void @relay_tear_down(ptr %model) nounwind {
   ret void
 }
 
+; copy pointers of the caller's into slots
+define internal void @relay_take(ptr %slots, ptr %given, i64 %count) nounwind {
+entry:
+  br sgt i64 %count, 0, label %loop, label %done
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %at = getelementptr ptr, ptr %given, i64 %i ; native
+  %pointer = load ptr, ptr %at ; native
+  store ptr %pointer, ptr %slots[i64 %i]
+  %next = add i64 %i, 1
+  br slt i64 %next, %count, label %loop, label %done
+done:
+  ret void
+}
+
 define i32 @${name}_run(ptr %model, ptr %inputs, ptr %outputs) nounwind {
   %frame = getelementptr i8, ptr %model, i64 $frame
-  call void @llvm.memcpy.p0.p0.i64(ptr %frame, ptr %inputs, i64 $input_bytes, i1 false)
-  %results = getelementptr ptr, ptr %frame, i64 $inputs
-  call void @llvm.memcpy.p0.p0.i64(ptr %results, ptr %outputs, i64 $output_bytes, i1 false)
+  call void @relay_take(ptr %frame, ptr %inputs, i64 $input_count)
+  %results = getelementptr i64, ptr %frame, i64 $inputs
+  call void @relay_take(ptr %results, ptr %outputs, i64 $output_count)
   call void @relay_before(ptr %model)
   %status = call i32 @relay_run(ptr %model, ptr @relay_table, i64 $calls, ptr %frame)
   call void @relay_after(ptr %model, i32 %status)

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -86,6 +85,26 @@ class WeightBlock:
             block[self.offsets[name] : self.offsets[name] + len(data)] = data
         return bytes(block)
 
+    @cached_property
+    def _mark(self) -> bytes:
+        """What stands in an object file where the weights begin, until they are put there."""
+        return hashlib.sha256(self.digest + b"weights").digest()
+
+    def text(self, embed: bool) -> str:
+        """Their place in the library: a mark and zeros, as a text of all numbers would be long."""
+        if not embed or not self.size:
+            return "@relay_weights = internal constant [64 x i8] zeroinitializer, align 64\n"
+        mark = "".join(f"\\{byte:02X}" for byte in self._mark)
+        kind = f"<{{ [{len(self._mark)} x i8], [{self.size - len(self._mark)} x i8] }}>"
+        value = f'<{{ [{len(self._mark)} x i8] c"{mark}", '
+        value += f"[{self.size - len(self._mark)} x i8] zeroinitializer }}>"
+        return f"@relay_weights = internal constant {kind} {value}, align 64\n"
+
+    def put_into(self, code: bytes) -> bytes:
+        """An object file with the weights in their place, if it has one."""
+        begin = code.find(self._mark)
+        return code if begin < 0 else code[:begin] + self.data() + code[begin + self.size :]
+
 
 def opening(name: str, target: LLVMTarget) -> str:
     """The first sentence of a header, in lines of a comment; targets may have long descriptions."""
@@ -117,8 +136,8 @@ class CLibrary(ABC):
     messages: ClassVar[Mapping[int, str]] = MESSAGES  # by status
 
     @abstractmethod
-    def object(self, embedded: Path | None) -> bytes:
-        """The object file, with the weights of the file `embedded`, or without any."""
+    def object(self, embed: bool) -> bytes:
+        """The object file, with the weights, or without any."""
 
     @abstractmethod
     def header(self, embed: bool) -> str:
@@ -144,17 +163,16 @@ class CLibrary(ABC):
         """The object file of `code`, the runtime, and `text` with the exported functions."""
         imports = pool.imports(self.target) | IMPORTS | imports
         texts = [*code, *runtime_texts(self.target), text]
-        return compile_module(
+        data = compile_module(
             texts, self.target, imports=imports, exports=self.functions, **options
         )
+        return self.weights.put_into(data)
 
-    def model_text(
-        self, embedded: Path | None, *, size: int, loaded: int, most_threads: int
-    ) -> str:
+    def model_text(self, embed: bool, *, size: int, loaded: int, most_threads: int) -> str:
         """`create`, `destroy` and `error`.
 
         A model has `size` bytes, with the address of weights read from a file at `loaded`, and uses
-        at most `most_threads`. `embedded` is the file of embedded weights.
+        at most `most_threads`.
         """
         names = {
             "name": self.name,
@@ -165,29 +183,13 @@ class CLibrary(ABC):
             "bytes": self.weights.size,
             "header_size": HEADER_SIZE,
             "digest": "".join(f"\\{byte:02X}" for byte in self.weights.digest),
-            "no_weights": NO_WEIGHTS if embedded is None and self.weights.size else 0,
+            "no_weights": NO_WEIGHTS if self.weights.size and not embed else 0,
             "out_of_memory": abi.OUT_OF_MEMORY,
             "unreadable": UNREADABLE,
             "other_weights": OTHER_WEIGHTS,
         }
         error = error_text(self.name, self.messages)
-        return "\n".join([weights_text(embedded), assemble(_MODEL, names), error])
-
-
-def weights_text(file: Path | None) -> str:
-    """The weights as data of the library, included by the assembler."""
-    if file is None:
-        return "@relay_weights = internal constant [64 x i8] zeroinitializer, align 64\n"
-    place = str(file).replace("\\", "\\5C").replace('"', "\\22")
-    lines = [
-        ".section .rodata.relay,\\22a\\22",
-        ".balign 64",
-        "relay_weights:",
-        f".incbin \\22{place}\\22",
-        ".text",
-    ]
-    code = "\n".join(f'module asm "{line}"' for line in lines)
-    return f"{code}\n@relay_weights = external hidden constant i8\n"
+        return "\n".join([self.weights.text(embed), assemble(_MODEL, names), error])
 
 
 def error_text(name: str, messages: Mapping[int, str]) -> str:
@@ -264,8 +266,9 @@ unreadable:
 define i32 @${name}_create(ptr %result, ptr %path, i32 %threads) nounwind {
 entry:
   %loaded = alloca ptr
+  %made = alloca ptr
   store ptr null, ptr %loaded
-  store ptr null, ptr %result
+  store ptr null, ptr %result ; native
   %inside = icmp eq ptr %path, null
   br i1 %inside, label %embedded, label %file
 embedded:
@@ -279,17 +282,17 @@ have:
 make:
   %block = load ptr, ptr %loaded
   %weights = select i1 %inside, ptr @relay_weights, ptr %block
-  %failed = call i32 @posix_memalign(ptr %result, i64 64, i64 $size)
+  %failed = call i32 @posix_memalign(ptr %made, i64 64, i64 $size)
   br eq i32 %failed, 0, label %fill, label %drop
 drop:
-  store ptr null, ptr %result
   call void @free(ptr %block)
   br label %fail
 fail:
   %code = phi i32 [ %status, %have ], [ $out_of_memory, %drop ]
   ret i32 %code
 fill:
-  %model = load ptr, ptr %result
+  %model = load ptr, ptr %made
+  store ptr %model, ptr %result ; native
   call void @relay_set_up(ptr %model, ptr %weights)
   call void @relay_use_threads(ptr %model, i32 %threads)
   store ptr %block, ptr %model[$loaded]

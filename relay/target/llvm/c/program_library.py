@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from relay.executors.cores import MOST_THREADS
 from relay.native.call import program_runtime_imports, program_runtime_text
@@ -42,25 +41,25 @@ class ProgramLibrary(CLibrary):
         """The types in its interface."""
         return CTypes(self.program, self.name)
 
-    def object(self, embedded: Path | None) -> bytes:
+    def object(self, embed: bool) -> bytes:
         made = translate(own(self.program), self.target)
         called = [kernel for kernel in self.program.kernels if kernel.name in made.kernels]
         runtime = program_runtime_text(self.target)
         return self.compiled(
             [*(kernel.ir for kernel in called), runtime, made.ir],
-            self._text(embedded, made),
+            self._text(embed, made),
             program_runtime_imports(self.target) | IMPORTS,
             opt=3,
             noinline=[kernel.name for kernel in called],
         )
 
-    def _text(self, embedded: Path | None, made: Translated) -> str:
+    def _text(self, embed: bool, made: Translated) -> str:
         offsets = self.weights.offsets
         initial = [initial_name(name) for name, _ in self.types.state]
         arrays = [(offsets[name], self.constants[name]) for name in (*made.constants, *initial)]
         constants = Constants([(at, array.shape, array.nbytes) for at, array in arrays])
         size = model_size(constants, len(initial))
-        model = self.model_text(embedded, size=size, loaded=LOADED, most_threads=MOST_THREADS)
+        model = self.model_text(embed, size=size, loaded=LOADED, most_threads=MOST_THREADS)
         return model + functions_text(self.types, made.entries[MAIN], made.sites, constants)
 
     @property

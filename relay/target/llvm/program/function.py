@@ -140,7 +140,7 @@ class FunctionText(Objects):
 
     def _assemble(self, names: Sequence[str], body: Sequence[str]) -> str:
         header = (
-            f"define internal tailcc {self.signature.returned} "
+            f"define internal {self.signature.convention}{self.signature.returned} "
             f"{symbol(symbol_name(self.function.name))}({self.signature.parameters(names)}) "
             f"{ATTRIBUTES} {{"
         )
@@ -231,7 +231,7 @@ class FunctionText(Objects):
     def _closure_signature(self, register: isa.Register) -> Signature:
         spec = self.spec(register)
         assert isinstance(spec, isa.ClosureSpec)
-        return Signature.of(spec.params, spec.results)
+        return Signature.of(spec.params, spec.results, self.unit.uniform)
 
     def _call_function(self, instruction: isa.CallFunction) -> None:
         signature = self.unit.signature(instruction.function)
@@ -260,7 +260,7 @@ class FunctionText(Objects):
         outputs: Sequence[isa.Register],
     ) -> None:
         kind = signature.returned
-        found = self.make(f"call tailcc {kind} {callee}({given})", kind).text
+        found = self.make(f"call {signature.convention}{kind} {callee}({given})", kind).text
         status = found
         if not signature.is_bare:
             status = self.make(f"extractvalue {kind} {found}, 0", "i32").text
@@ -307,7 +307,9 @@ class FunctionText(Objects):
 
     def _tail_call_code(self, signature: Signature, callee: str, given: str) -> None:
         kind = signature.returned
-        found = self.make(f"musttail call tailcc {kind} {callee}({given})", kind).text
+        found = self.make(
+            f"musttail call {signature.convention}{kind} {callee}({given})", kind
+        ).text
         self.line(f"ret {kind} {found}")
 
 

@@ -11,6 +11,11 @@ The code of a closure takes the closure before the arguments.
 Arguments beyond those in registers are words in memory (`REST` of the context), which the caller
 stores right before the call and the callee loads first. They are never on the stack: for x86-64,
 LLVM's tail calls assume that both functions use the same stack space for arguments.
+
+Where processors have few registers, or LLVM has no `tailcc`, all functions are `uniform`, so that
+any can tail-call any other: all arguments are words in memory, and all results.
+
+    i32 @f(ptr context, ptr out, ptr closure)
 """
 
 from __future__ import annotations
@@ -33,15 +38,23 @@ class Signature:
 
     params: tuple[str, ...]
     results: tuple[str, ...]
+    uniform: bool = False
 
     @classmethod
-    def of(cls, params: Iterable[Spec], results: Iterable[Spec]) -> Signature:
-        return cls(tuple(map(value_type, params)), tuple(map(value_type, results)))
+    def of(
+        cls, params: Iterable[Spec], results: Iterable[Spec], uniform: bool = False
+    ) -> Signature:
+        return cls(tuple(map(value_type, params)), tuple(map(value_type, results)), uniform)
+
+    @property
+    def convention(self) -> str:
+        """LLVM's calling convention, in front of the result."""
+        return "" if self.uniform else "tailcc "
 
     @property
     def has_out(self) -> bool:
         """Whether results are in memory."""
-        return len(self.results) > IN_REGISTERS
+        return len(self.results) > (0 if self.uniform else IN_REGISTERS)
 
     @property
     def returned(self) -> str:
@@ -57,6 +70,8 @@ class Signature:
 
     def rest(self, *, closure: bool = False) -> tuple[int, ...]:
         """The parameters that are not in registers."""
+        if self.uniform:
+            return tuple(range(len(self.params)))
         others = REGISTERS - 1 - self.has_out - closure
         floats = FLOAT_REGISTERS
         found = []
@@ -76,6 +91,8 @@ class Signature:
 
     def parameters(self, names: Sequence[str], *, closure: bool = False) -> str:
         """The parameter list of a definition."""
+        if self.uniform:
+            return "ptr %ctx, ptr %out, ptr %closure"
         listed = ["ptr noalias noundef %ctx"]
         if self.has_out:
             listed.append("ptr noalias noundef %out")
@@ -86,6 +103,8 @@ class Signature:
 
     def arguments(self, values: Sequence[str], out: str, *, closure: str | None = None) -> str:
         """The argument list of a call."""
+        if self.uniform:
+            return f"ptr %ctx, ptr {out or 'null'}, ptr {closure or 'null'}"
         listed = ["ptr %ctx"]
         if self.has_out:
             listed.append(f"ptr {out}")

@@ -98,7 +98,7 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
     writer = FunctionText(unit, function)
     specs = parameter_specs(function)
     signature = unit.signature(name)
-    own = Signature(signature.params[captured:], signature.results)
+    own = Signature(signature.params[captured:], signature.results, unit.uniform)
     positions = arrange(specs[:captured]).positions
     taken = writer.load_rest(own.rest(closure=True), specs[captured:])
     values = []
@@ -115,11 +115,11 @@ def _closure(unit: Unit, name: str, captured: int) -> str:
     kind = signature.returned
     code = closure_name(name, captured)
     lines = [
-        f"define internal tailcc {kind} {symbol(code)}({own.parameters(names, closure=True)}) "
-        f"{ATTRIBUTES} {{",
+        f"define internal {own.convention}{kind} {symbol(code)}"
+        f"({own.parameters(names, closure=True)}) {ATTRIBUTES} {{",
         "entry:",
         *writer.lines,
-        f"  %found = musttail call tailcc {kind} {symbol(symbol_name(name))}({given})",
+        f"  %found = musttail call {own.convention}{kind} {symbol(symbol_name(name))}({given})",
         f"  ret {kind} %found",
         "}",
     ]
@@ -151,7 +151,7 @@ def _entry(unit: Unit, function: Function) -> str:
     given = signature.arguments(values, "%results")
     kind = signature.returned
     callee = symbol(symbol_name(function.name))
-    found = writer.make(f"call tailcc {kind} {callee}({given})", kind).text
+    found = writer.make(f"call {signature.convention}{kind} {callee}({given})", kind).text
     status = found
     if not signature.is_bare:
         status = writer.make(f"extractvalue {kind} {found}, 0", "i32").text

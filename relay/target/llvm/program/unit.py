@@ -70,9 +70,15 @@ class Unit:
         """The tensors that lie in the stack frame (`local_tensors`)."""
         return local_tensors(function) if self.device is None else {}
 
+    @property
+    def uniform(self) -> bool:
+        """Whether all functions take the same parameters (`signature.py`)."""
+        return self.target.arch not in ("x86_64", "aarch64")
+
     def signature(self, name: str) -> Signature:
         function = self.functions[name]
-        return Signature.of(parameter_specs(function), isa.flatten(function.results))
+        results = isa.flatten(function.results)
+        return Signature.of(parameter_specs(function), results, self.uniform)
 
 
 def parameter_specs(function: isa.Function) -> list[isa.Spec]:
