@@ -28,6 +28,8 @@ from relay.ir.expr import Function
 from relay.ir.module import IRModule
 from relay.op.contrib.register import Table, registered_compilers
 from relay.target.kernel import Kernel, TensorSpec
+from relay.target.target import KINDS as TARGETS
+from relay.target.target import described
 from relay.transform.external.inline_composites import without_composites
 
 # The compilers of this package, and the class of each, imported on demand.
@@ -96,8 +98,8 @@ class ExternalCompiler(ABC):
 
 
 def find_compiler(name: str) -> ExternalCompiler:
-    """The compiler of that name: registered, of this package, or of an installed one. What follows
-    a space are its options, given to the class."""
+    """The compiler of that name: registered, of this package, of a target, or of an installed
+    package. What follows a space are its options, given to the class."""
     registered = registered_compilers()
     if name in registered:
         return _checked(name, registered[name])
@@ -105,6 +107,8 @@ def find_compiler(name: str) -> ExternalCompiler:
     if kind in KNOWN:
         module, _, known = KNOWN[kind].partition(":")
         return _checked(name, getattr(importlib.import_module(module), known)(*options))
+    if kind in TARGETS:
+        return _checked(name, described(name).compiler())
     from importlib.metadata import entry_points  # slow
 
     declared = {point.name: point for point in entry_points(group=ENTRY_POINTS)}

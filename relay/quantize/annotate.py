@@ -80,10 +80,15 @@ class _Annotation:
 
     def _wanted(self) -> set[Expr]:
         found: set[Expr] = set()
+        sums: set[Expr] = {*self.chosen}  # and what is computed of them element by element
         for e in self.network.order:
             if isinstance(e, Call) and self.network.kind(e) is Kind.ELEMENTS:
                 # one can stay in flight, the others are in memory
-                found.update([arg for arg in e.args if arg in self.flying][1:])
+                flying = [arg for arg in e.args if arg in self.flying]
+                found.update(flying[1:])
+                if self.scheme.whole and any(arg in sums for arg in e.args):
+                    sums.add(e)
+                    found.update(arg for arg in e.args if is_real(arg) and arg not in flying)
         for e in reversed(self.network.order):
             if e in self.chosen:
                 assert isinstance(e, Call)

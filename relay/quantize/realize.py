@@ -25,6 +25,7 @@ from relay.nd import NDArray
 from relay.op import clip
 from relay.op.annotation import simulated_quantize
 from relay.op.qnn import op as qnn
+from relay.quantize import integer_sums
 from relay.quantize.narrow_sums import with_narrow_sums
 from relay.quantize.points import Point, points
 from relay.quantize.qconfig import current_qconfig
@@ -32,6 +33,7 @@ from relay.quantize.scheme import Parameters
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
 from relay.transform.quantized.fake_quantization_to_integer import FakeQuantizationToInteger
+from relay.transform.simplify.peephole import rewritten
 
 
 @frozen
@@ -50,6 +52,7 @@ class Realize(ModulePass):
         if (config.dtype_activation if self.sums is None else self.sums) == "int16":
             module["main"] = with_narrow_sums(infer_module(module)["main"])
         if rounding != "TOEVEN":
+            module["main"] = rewritten(infer_module(module)["main"], integer_sums.RULES)
             module["main"] = tree.transform(module["main"], _Rounding(rounding).visit)
         return infer_module(module)
 

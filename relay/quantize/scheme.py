@@ -147,7 +147,9 @@ class Scheme:
     These layers are not quantized: convolutions whose numbers, in the order of evaluation, are in
     `skip_conv_layers`; all dense layers with `skip_dense_layer`; the first product, the last one
     and depthwise convolutions where `first`, `last` or `depthwise` is False; and the layers named
-    in `keep_float`. With `residual` False, additions of residual connections read floats.
+    in `keep_float`. With `residual` False, additions of residual connections read floats. With
+    `whole`, all that elementwise operators read beside the sums of a product are integers in
+    memory, for machines that compute nothing in floats.
 
     `sums` is the accumulator type: "int16" where weights and ranges prove that it cannot overflow,
     if need be after a sum is split. `equalize` equalizes the ranges of channels between layers
@@ -169,6 +171,7 @@ class Scheme:
     last: bool = True
     depthwise: bool = True
     residual: bool = True
+    whole: bool = False
     sums: Literal["int32", "int16"] = "int32"
     equalize: bool = False
     correct_bias: bool = False

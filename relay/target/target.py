@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 KINDS: Final = {
     "llvm": "relay.target.llvm.target:LLVMTarget",
     "cuda": "relay.target.cuda.target:CUDATarget",
+    "accel": "relay.target.accel.target:AccelTarget",
 }
 # Short names of machines.
 SHORT: Final = {"wasm32": "llvm -mtriple=wasm32-unknown-unknown -mattr=+simd128"}
@@ -246,6 +247,11 @@ class Target(metaclass=_ByDescription):
         """The code of a kernel that calls that of an external compiler (`relay.external`), a
         function over DLPack tensors; `load` finds it in `support`."""
         raise self._unsupported("calls of external compilers")
+
+    def compiler(self) -> Any:
+        """The external compiler that functions marked with a description of this target are for
+        (`relay.external.ExternalCompiler`), or None."""
+        return None
 
     # --- compiling: the text of kernels to binary code
 

@@ -1,5 +1,7 @@
 """The realized program has the integers that the simulation says, for every scheme."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,8 @@ SCHEMES = (
     Scheme("12 bits", data=Integers(bits=12), weight=Integers(bits=11, per="channel")),
     Scheme("int16", data=Integers(5), weight=Integers(3, per="channel"), sums="int16"),
     quantize.qconfig(calibrate_mode="max", skip_conv_layers=None).scheme,
+    replace(SHIFTS, name="whole", whole=True),
+    Scheme("whole, affine", calibrate_mode="max", whole=True),
 )
 
 
