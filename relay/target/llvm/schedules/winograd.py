@@ -26,13 +26,13 @@ read many of them from memory is computed directly (`tiling`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod, sqrt
 from typing import Final
 
 import numpy as np
 
 from relay import te
+from relay.immutable import frozen
 from relay.op.conv.winograd import transforms
 from relay.target.llvm.schedules.contraction import Form, is_constant, uncast
 from relay.target.llvm.schedules.plan import RULES, Plan, tiles
@@ -58,7 +58,7 @@ _WHOLE = 5 << 19  # bytes of transformed tiles that need no blocks
 _FEW = 4  # blocks that are too few to share out
 
 
-@dataclass(frozen=True)
+@frozen
 class Convolution:
     """The axes of a convolution of 3x3, stride 1."""
 
@@ -78,7 +78,7 @@ class Convolution:
         return -(-size([self.height]) // TILE), -(-size([self.width]) // TILE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Blocks:
     """Rows of tiles in a block. Threads share out the blocks or, if these are few, each step."""
 
@@ -199,10 +199,12 @@ def _blocks(found: Convolution) -> Blocks | None:
 # --- the algorithm
 
 
-@dataclass(frozen=True)
+@frozen
 class Stages:
     """The names of the stages, in order."""
 
+    half: str  # the weight, transformed down
+    weight: str  # and across
     lines: str  # tiles of the image, transformed down
     tiles: str  # and across
     product: str
@@ -210,7 +212,7 @@ class Stages:
 
     @classmethod
     def of(cls, name: str) -> Stages:
-        return cls(f"{name}.lines", f"{name}.tiles", f"{name}.product", f"{name}.rows")
+        return cls(*(f"{name}.{stage}" for stage in cls.__annotations__))
 
 
 def with_stages(s: Schedule, name: str, found: Convolution, blocks: Blocks) -> Schedule:
@@ -239,7 +241,7 @@ def with_stages(s: Schedule, name: str, found: Convolution, blocks: Blocks) -> S
         return _chosen(j, combined(matrices.input, row))
 
     data = te.compute((*grid, TAPS, TAPS, tiles, *inputs), tile, names.tiles)
-    half, weight = _weights(found, matrices.kernel, name)
+    half, weight = _weights(found, matrices.kernel, names)
     over = [te.axis(axis.extent, axis.name) for axis in found.channels]
 
     def product(n: Expr, block: Expr, i: Expr, j: Expr, t: Expr, *columns: Expr) -> Expr:
@@ -285,7 +287,7 @@ def _element(found: Convolution, n: Expr, y: Expr, x: Expr, channels: Sequence[E
     return select(inside, substitute(found.image, values), 0)
 
 
-def _weights(found: Convolution, matrix: np.ndarray, name: str) -> tuple[te.Tensor, te.Tensor]:
+def _weights(found: Convolution, matrix: np.ndarray, names: Stages) -> tuple[te.Tensor, te.Tensor]:
     """The weight, transformed down, and across as well: both once, beforehand."""
     inputs = [axis.extent for axis in found.channels]
     shape = [*inputs, *(axis.extent for axis in found.columns)]
@@ -298,12 +300,12 @@ def _weights(found: Convolution, matrix: np.ndarray, name: str) -> tuple[te.Tens
         column = [element(kh, kw, at) for kh in range(WINDOW)]
         return _chosen(i, combined(matrix, column))
 
-    half = te.compute((TAPS, WINDOW, *shape), down, f"{name}.half")
+    half = te.compute((TAPS, WINDOW, *shape), down, names.half)
 
     def both(i: Expr, j: Expr, *at: Expr) -> Expr:
         return _chosen(j, combined(matrix, [half[(i, kw, *at)] for kw in range(WINDOW)]))
 
-    return half, te.compute((TAPS, TAPS, *shape), both, f"{name}.weight")
+    return half, te.compute((TAPS, TAPS, *shape), both, names.weight)
 
 
 # --- a matrix times a vector

@@ -9,12 +9,17 @@ for a block of tiles:                       threads: here, or in each of the thr
   for a vector of channels, for a tile:
     rows = …                                on the stack
     root = …                                one row of results at a time
+
+Beforehand, for a panel, for a channel, for a vector of its columns:
+  half = …                                  on the stack, one column at a time
+  panel = …                                 36 vectors, each in its own product
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay.target.llvm.schedules import PARALLEL_WORK
 from relay.target.llvm.schedules.contraction import (
     DEPTH,
     Form,
@@ -23,9 +28,8 @@ from relay.target.llvm.schedules.contraction import (
     pack_factor,
     vectors,
 )
-from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.plan import RULES, Plan
-from relay.target.llvm.schedules.tile import tile_for
+from relay.target.llvm.schedules.tile import Tile, tile_for
 from relay.target.llvm.schedules.winograd import (
     TILE,
     Blocks,
@@ -38,7 +42,7 @@ from relay.target.llvm.target import LLVMTarget
 from relay.te import schedule
 from relay.te.expr import Axis, Binary
 from relay.te.loops import MemoryScope
-from relay.te.schedule import Schedule
+from relay.te.schedule import Schedule, facts
 
 
 def winograd(
@@ -152,7 +156,23 @@ def _products(
         s = _fused(s, name, before, "part")
     s = schedule.compute_at(s, total, name, "tile", padded=True)
     s = micro_kernel(s, total, tile, None, DEPTH)
-    return elementwise(s, panel, target)
+    return _panels(s, panel, names, tile)
+
+
+def _panels(s: Schedule, panel: str, names: Stages, tile: Tile) -> Schedule:
+    """The transformed weight, computed where it is packed: it is read and written once."""
+    s = schedule.inline(s, names.weight)
+    i, j, *outer, last = (loop.name for loop in s[panel].loops)
+    s = schedule.split(s, panel, last, tile.lanes, ("vector", "lane"))
+    s = schedule.reorder(s, panel, *outer, "vector", i, j, "lane")
+    s = schedule.unroll(schedule.vectorize(s, panel, "lane"), panel, j)
+    if facts.points(s[panel]) * facts.cost(s[panel]) >= PARALLEL_WORK:
+        s = _fused(s, panel, outer[:-1], "part")
+    s = schedule.compute_at(s, names.half, panel, "vector")
+    i, *rest, last = (loop.name for loop in s[names.half].loops)
+    s = schedule.reorder(s, names.half, *rest, i, last)
+    s = schedule.unroll(schedule.vectorize(s, names.half, last), names.half, i)
+    return schedule.set_scope(s, names.half, MemoryScope.STACK)
 
 
 def _tiles(
