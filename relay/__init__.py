@@ -187,17 +187,21 @@ __all__ = ["__version__", *sorted([*_WHERE, *_ALIASES, *_MODULES])]
 
 
 def __getattr__(name: str) -> AnyValue:
-    name = _ALIASES.get(name, name)
-    if home := _WHERE.get(name):
-        value = getattr(importlib.import_module(home), name)
-    elif module := _MODULES.get(name):
-        value = importlib.import_module(module)
-    elif not name.startswith("_") and name in (op := importlib.import_module("relay.op")).__all__:
-        value = getattr(op, name)
-    else:
-        raise AttributeError(f"module 'relay' has no attribute {name!r}")
+    # modules stay: a collection while they are loaded would scan all objects and free none
+    with importlib.import_module("relay.tree").without_collection():
+        value = _found(_ALIASES.get(name, name))
     globals()[name] = value
     return value
+
+
+def _found(name: str) -> AnyValue:
+    if home := _WHERE.get(name):
+        return getattr(importlib.import_module(home), name)
+    if module := _MODULES.get(name):
+        return importlib.import_module(module)
+    if not name.startswith("_") and name in (op := importlib.import_module("relay.op")).__all__:
+        return getattr(op, name)
+    raise AttributeError(f"module 'relay' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import TYPE_CHECKING
 
-from relay.cache.kernels import KernelCache
 from relay.program.program import Program
+
+if TYPE_CHECKING:
+    from relay.cache.kernels import KernelCache
 
 log = logging.getLogger("relay")
 

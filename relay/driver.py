@@ -13,7 +13,6 @@ import numpy as np
 
 from relay import settings, tree
 from relay.cache import Cache
-from relay.cache.kernels import KernelCache
 from relay.cache.programs import ProgramCache, Stored
 from relay.compile_log import CompileLog
 from relay.errors import RelayError
@@ -33,18 +32,13 @@ from relay.nd import NDArray
 from relay.pipeline import ALGORITHMS, EXACT, passes, typed, whole_program
 from relay.pipeline.state import initial_state, state_last
 from relay.pipeline.weights import arrays, constant_weights, given_weights, named_weights
-from relay.program.lower import lower_module
-from relay.program.primitives import Primitive, primitives
 from relay.program.program import Program
-from relay.program.straight import is_straight_line
-from relay.program.within import lowered_within
 from relay.progress import Progress, reported, silent
 from relay.target.target import Target, wanted
-from relay.transform.debug.check_indices import CheckIndices
-from relay.transform.infer_type import InferType
 
 if TYPE_CHECKING:
     from relay.program.explain import Explained
+    from relay.program.primitives import Primitive
 
 
 def compile(
@@ -173,7 +167,7 @@ class Compiled:
 
 
 # Called with the fused module and its primitive functions.
-Watch = Callable[[IRModule, Sequence[Primitive]], None]
+Watch = Callable[[IRModule, "Sequence[Primitive]"], None]
 
 
 @tree.without_collection()
@@ -218,6 +212,9 @@ def compile_program(
         module, weights = quantize(module, weights), {}
     module = machine.narrowed(module)
     if checked:
+        from relay.transform.debug.check_indices import CheckIndices
+        from relay.transform.infer_type import InferType
+
         module = CheckIndices()(InferType()(module))
     limit: tuple[int, ...] = ()
     if type(memory) is int and memory > 0:  # others are refused by the executable
@@ -229,6 +226,13 @@ def compile_program(
         code = Code(machine, found.objects, support=machine.support(False, cache))
         constants = weights | found.constants
         return Compiled(found.program, code, arrays(constants), arrays(state), convention)
+
+    # for a program in the cache, importing these would be a quarter of the time
+    from relay.cache.kernels import KernelCache
+    from relay.program.lower import lower_module
+    from relay.program.primitives import primitives
+    from relay.program.straight import is_straight_line
+    from relay.program.within import lowered_within
 
     progress("passes", 0, 0)
     if whole is None:

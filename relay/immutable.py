@@ -9,7 +9,7 @@ Comparison, hash and repr are left to the class (`immutable`) or go over its fie
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform
@@ -31,7 +31,7 @@ def immutable(cls: type[T], *, kw_only: bool = False, weakref_slot: bool = False
     return made  # type: ignore[no-any-return]
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """`cls` as a `dataclass(frozen=True)`; the two may derive from each other."""
     derived = any(_is_frozen(base) for base in cls.__mro__[1:])

@@ -2,8 +2,10 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import onnx
@@ -282,6 +284,25 @@ def test_a_saved_model_runs_in_a_fresh_process(dense, tmp_path):
     environment = {**os.environ, "RELAY_CACHE_DIR": "off"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), dense(X))
+
+
+def test_a_program_in_the_cache_needs_neither_passes_nor_lowering(tmp_path):
+    code = (
+        "import sys, relay\n"
+        "x = relay.var('x', shape=(3, 4))\n"
+        "relay.compile(relay.Function([x], relay.nn.softmax(relay.exp(x))))\n"
+        "print(*(name for name in sys.modules if name.startswith('relay.')))\n"
+    )
+    run = partial(subprocess.run, [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    environment = {**os.environ, "RELAY_CACHE_DIR": str(tmp_path), "RELAY_CHECKED": ""}
+    cold, warm = (set(run(env=environment).stdout.decode().split()) for _ in range(2))
+    parts = ("analysis.", "dataflow_pattern", "interpreter", "program.lower", "te.schedule")
+    unwanted = tuple(f"relay.{part}" for part in (*parts, "lower.lower", "target.llvm.codegen"))
+    passes = {name for name in cold if re.fullmatch(r"relay\.transform\.\w+\.\w+", name)}
+    assert passes
+    assert all(any(name.startswith(part) for name in cold) for part in unwanted)
+    assert not passes & warm
+    assert not [name for name in warm if name.startswith(unwanted)]
 
 
 # --- the surface people know ---------------------------------------------------------------------

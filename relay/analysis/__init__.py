@@ -1,41 +1,35 @@
-"""Analyses of programs; none changes a program. One file, one subject."""
+"""Analyses of programs; none changes a program. One file, one subject.
 
-from relay.analysis import sparse_conv2d as sparse_conv2d
-from relay.analysis import sparse_dense as sparse_dense
-from relay.analysis.annotated_regions import AnnotatedRegion as AnnotatedRegion
-from relay.analysis.annotated_regions import AnnotatedRegionSet as AnnotatedRegionSet
-from relay.analysis.call_graph import CallGraph as CallGraph
-from relay.analysis.constants import check_constant as check_constant
-from relay.analysis.element_types import all_dtypes as all_dtypes
-from relay.analysis.fake_quantized_ops import (
-    list_fake_quantized_op_freqs as list_fake_quantized_op_freqs,
+Names people use as `relay.analysis.X` are resolved on first use.
+"""
+
+from relay.late_names import late_names
+
+__all__, __getattr__, __dir__ = late_names(
+    __name__,
+    {
+        "relay.analysis": ("sparse_conv2d", "sparse_dense"),
+        "relay.analysis.annotated_regions": ("AnnotatedRegion", "AnnotatedRegionSet"),
+        "relay.analysis.call_graph": ("CallGraph",),
+        "relay.analysis.constants": ("check_constant",),
+        "relay.analysis.element_types": ("all_dtypes",),
+        "relay.analysis.fake_quantized_ops": ("list_fake_quantized_op_freqs",),
+        "relay.analysis.fc_transpose": ("search_fc_transpose",),
+        "relay.analysis.features": ("Feature", "detect_feature"),
+        "relay.analysis.fused_functions": ("extract_fused_functions",),
+        "relay.analysis.intermediate": ("extract_intermdeiate_expr",),
+        "relay.analysis.layers": ("count_layers",),
+        "relay.analysis.lowerable": ("check_lowerable", "lowerable_faults"),
+        "relay.analysis.mac_count": ("get_total_mac_number",),
+        "relay.analysis.normal_forms": ("check_a_normal_form", "check_basic_block_normal_form"),
+        "relay.analysis.operations_distribution": ("analyze_operations_distribution",),
+        "relay.analysis.operator_frequencies": ("list_op_freqs",),
+        "relay.analysis.purity": ("Effect", "Purity"),
+        "relay.analysis.type_variables": ("all_type_vars", "bound_type_vars", "free_type_vars"),
+        "relay.analysis.visiting": ("post_order_visit",),
+        "relay.analysis.well_formedness": ("well_formed",),
+        "relay.check.exhaustive": ("unmatched_cases",),
+        "relay.check.kinds": ("check_kind",),
+        "relay.ir.variables": ("all_vars", "bound_vars", "free_vars"),
+    },
 )
-from relay.analysis.fc_transpose import search_fc_transpose as search_fc_transpose
-from relay.analysis.features import Feature as Feature
-from relay.analysis.features import detect_feature as detect_feature
-from relay.analysis.fused_functions import extract_fused_functions as extract_fused_functions
-from relay.analysis.intermediate import extract_intermdeiate_expr as extract_intermdeiate_expr
-from relay.analysis.layers import count_layers as count_layers
-from relay.analysis.lowerable import check_lowerable as check_lowerable
-from relay.analysis.lowerable import lowerable_faults as lowerable_faults
-from relay.analysis.mac_count import get_total_mac_number as get_total_mac_number
-from relay.analysis.normal_forms import check_a_normal_form as check_a_normal_form
-from relay.analysis.normal_forms import (
-    check_basic_block_normal_form as check_basic_block_normal_form,
-)
-from relay.analysis.operations_distribution import (
-    analyze_operations_distribution as analyze_operations_distribution,
-)
-from relay.analysis.operator_frequencies import list_op_freqs as list_op_freqs
-from relay.analysis.purity import Effect as Effect
-from relay.analysis.purity import Purity as Purity
-from relay.analysis.type_variables import all_type_vars as all_type_vars
-from relay.analysis.type_variables import bound_type_vars as bound_type_vars
-from relay.analysis.type_variables import free_type_vars as free_type_vars
-from relay.analysis.visiting import post_order_visit as post_order_visit
-from relay.analysis.well_formed import well_formed as well_formed
-from relay.check.exhaustive import unmatched_cases as unmatched_cases
-from relay.check.kinds import check_kind as check_kind
-from relay.ir.variables import all_vars as all_vars
-from relay.ir.variables import bound_vars as bound_vars
-from relay.ir.variables import free_vars as free_vars

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache as remember
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import relay
 from relay import settings, tree
 from relay.cache import tuned
+from relay.cache.fingerprint import fingerprint, home
 from relay.cache.objects import compile_cached, key_of
 from relay.cache.store import Cache
 from relay.cache.worker import KernelWorker, Made, make
@@ -216,31 +214,3 @@ def _is_ours(function: Function) -> bool:
     return all(
         op.compute is None or home(op.compute).partition(".")[0] == "relay" for op in operators
     )
-
-
-def home(compute: Callable[..., object]) -> str:
-    """The module a function was defined in."""
-    while isinstance(compute, partial):
-        compute = compute.func
-    return str(getattr(compute, "__module__", ""))
-
-
-@remember
-def fingerprint() -> str:
-    """A digest that changes whenever a file of this package does.
-
-    Names, sizes and times are looked at and not contents: that takes a few milliseconds.
-    """
-    root = os.path.dirname(relay.__file__)
-    seen: list[str] = []
-    folders = [root]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.name.endswith(".py"):
-                    info = entry.stat()
-                    place = entry.path[len(root) :]
-                    seen.append(f"{place} {info.st_size} {info.st_mtime_ns}\n")
-                elif "." not in entry.name and entry.is_dir():
-                    folders.append(entry.path)
-    return hashlib.sha256("".join(sorted(seen)).encode()).hexdigest()

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from relay import nd, tree
-from relay.cache.kernels import fingerprint, home
+from relay.cache.fingerprint import fingerprint, home
 from relay.cache.objects import key_of
 from relay.cache.store import Cache
 from relay.cache.tuned import Tuned

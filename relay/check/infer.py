@@ -11,7 +11,6 @@ a function is inferred again only when it, or a signature it uses, has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from relay import tree
 from relay.check.annotate import E, annotate
@@ -19,6 +18,7 @@ from relay.check.components import strongly_connected
 from relay.check.generate import Generator
 from relay.check.kinds import check_definition
 from relay.check.wellformed import check_well_formed
+from relay.immutable import frozen
 from relay.ir.adt import TypeData
 from relay.ir.expr import Constructor, Expr, Function, GlobalVar, Op
 from relay.ir.module import IRModule
@@ -26,7 +26,7 @@ from relay.ir.types import FuncType, IncompleteType, Type
 from relay.ir.variables import free_vars
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assumptions:
     """What a function was typed against: signatures of globals, definitions of data types.
 

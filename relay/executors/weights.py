@@ -77,7 +77,7 @@ class Weights:
             block = self._loaded.allocate(nbytes(spec))
             made[constant.name] = typed(block, tuple(map(int, spec.shape)), spec.dtype)
         if results:
-            constants = Constants(self._aligned(constants_read(function)), self._loaded)
+            constants = Constants(self._readable(constants_read(function), once=True), self._loaded)
             run = BoundFunction(self._program, function, self._loaded, self._threads)
             run(constants, [address_of(array) for array in made.values()])
         return made
@@ -85,10 +85,11 @@ class Weights:
     def _gather(self, prepared: Mapping[str, np.ndarray]) -> Constants:
         """The constants that calls read."""
         names = [name for name in constants_of_calls(self._program) if name not in prepared]
-        return Constants({**prepared, **self._aligned(names)}, self._loaded)
+        return Constants({**prepared, **self._readable(names)}, self._loaded)
 
-    def _aligned(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Weights by name, copied if kernels cannot read them in place."""
+    def _readable(self, names: Iterable[str], once: bool = False) -> dict[str, np.ndarray]:
+        """Weights by name, copied if kernels cannot read them in place, or not fast: vectors that
+        cross cache lines are not worth a copy of what is read only `once`."""
         found = {}
         for name in names:
             if name not in self.given:
@@ -98,7 +99,8 @@ class Weights:
                     "with"
                 )
             array = self.given[name]
-            plain = array.flags.c_contiguous and address_of(array) % ALIGNMENT == 0
+            alignment = array.itemsize if once else ALIGNMENT
+            plain = array.flags.c_contiguous and address_of(array) % alignment == 0
             if not plain or not self._loaded.reads_host:
                 block = typed(
                     self._loaded.allocate(array.nbytes), array.shape, dtypes.from_numpy(array.dtype)

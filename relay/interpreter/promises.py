@@ -14,11 +14,11 @@ stored and read, so that a loop over a list does not check the whole list in eve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from relay import dtypes, nd
 from relay.errors import AnySpan, EvaluationError
+from relay.immutable import frozen
 from relay.interpreter.values import ConstructorValue, RefValue, TupleValue, Value, describe
 from relay.ir import dims
 from relay.ir.dims import Dim, Symbol
@@ -58,7 +58,7 @@ def _fits(value: Value, ty: Type) -> bool:
     return value.dtype == ty.dtype and value.shape == ty.shape
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Axis:
     """An axis of a tensor with a named dynamic dimension, whose extent is to be compared."""
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
 
 from relay import nd, tree
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir import expr as ir
 from relay.ir.adt import TypeData
@@ -34,7 +34,7 @@ NEAR: Final = 1e-9
 Comparable = IRModule | ir.Syntax | Type | nd.NDArray | Attrs | DictAttrs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CanonicalEntry:
     """One node of the canonical sequence; `key` is compared, the rest explains a difference."""
 

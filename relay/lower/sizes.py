@@ -11,20 +11,20 @@ Sizes are compared by name, so that records with them (`relay.lower.dynamic`) ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
 from relay import te, tree
 from relay.errors import LowerError
 from relay.extents import EXPECTED, is_size
+from relay.immutable import frozen
 from relay.ir import dims
 from relay.ir.dims import Dim, DimCall, DimExpr, Symbol
 from relay.te.expr import INDEX, Binary, binary, fold
 from relay.tree import Steps
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Size(Symbol):
     """A size by its name."""
 
@@ -37,7 +37,7 @@ class Size(Symbol):
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operation:
     """One operation of a dimension; operands are the numbers of earlier operations.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from relay.errors import AnySpan
+from relay.immutable import frozen
 from relay.lower.kernel import Kernel, TensorSpec
 from relay.program import program as isa
 
@@ -16,7 +17,7 @@ def place_of(span: AnySpan | None) -> str:
     return "" if span is None else str(span)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class At:
     """A value during lowering: a register of the current function, or of `prepare`."""
 

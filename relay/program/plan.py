@@ -25,28 +25,28 @@ from relay.program import program as isa
 from relay.program.updates import updates
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Input:
     """The caller's tensor; never written."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """Memory for a result."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InConstant:
     """A constant; never written."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arena:
     """A range of the arena, from this offset."""
 

@@ -7,17 +7,17 @@ ownership of the value: to a callee, a new object or the caller.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from relay.immutable import frozen
 from relay.lower.kernel import TensorSpec
 from relay.program import program as isa
 from relay.program.syntax import BORROWED, CONSUMED, ONE, WRITTEN, Field, pieces
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uses:
     """The registers that an instruction uses, by use, with repetitions."""
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from relay.errors import PassError
+from relay.immutable import frozen
 from relay.quantize.scheme import MODES, Integers, Scheme, power_of_two
 
 PARTITIONS: Final = ("disabled", "enabled", "fully_integral")
 DTYPES: Final = ("int8", "uint8", "int16", "uint16")
 
 
-@dataclass(frozen=True)
+@frozen
 class QConfig:
     """Settings of quantization; entered by `with`, they hold for the block.
 

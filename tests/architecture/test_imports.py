@@ -22,6 +22,7 @@ FILES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__main__.py"
 LAYERS = (
     "immutable",
     "errors",
+    "late_names",
     "arena",
     "files",
     "settings",

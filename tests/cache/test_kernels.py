@@ -5,7 +5,8 @@ import pytest
 
 import relay
 from relay.cache import Cache
-from relay.cache.kernels import KernelCache, fingerprint
+from relay.cache.fingerprint import fingerprint
+from relay.cache.kernels import KernelCache
 from relay.lower import stored
 from relay.lower.kernel import Kernel, Lowered, Options, Param, Result, Step, Temporary, TensorSpec
 from relay.op.opdef import FusionKind

@@ -21,10 +21,10 @@ which is slower than sequential access.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from relay import dtypes
+from relay.immutable import frozen
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType, TupleType
 from relay.op.facts import EXPENSIVE
@@ -42,7 +42,7 @@ STRIDED = 1.6  # relative cost of a byte of strided rows
 UNKNOWN = 1024  # the assumed extent of a dynamic dimension
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """The cost of one kernel."""
 

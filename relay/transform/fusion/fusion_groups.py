@@ -28,8 +28,7 @@ Every group records the reason why it does not reach further.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from relay.immutable import frozen
 from relay.ir.expr import Call, Clause, Expr, Function, If, Let, TupleGetItem
 from relay.op.opdef import FusionKind
 from relay.transform.fusion.fusion_cost import Cost, cost_of, refusal
@@ -45,7 +44,7 @@ TUPLE = FusionKind.TUPLE
 OPAQUE = FusionKind.OPAQUE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """What a group may join: the most general kinds of edges, of groups between, and of the end."""
 
@@ -69,7 +68,7 @@ MOST_PASSES = 8  # of the reductions of one group over rows; more would compile 
 INTO_TUPLES = 2  # the phase in which groups join tuples, and nothing else
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Boundary:
     """Why a group ends: an edge, and the rule that forbids fusing across it."""
 

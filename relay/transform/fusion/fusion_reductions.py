@@ -6,16 +6,16 @@ nn.softmax(%x, axis=1)  ->  it is kept, after a pass for the maximum and one for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from relay.immutable import frozen
 from relay.ir.expr import Call
 from relay.ir.types import TensorType
 from relay.op.opdef import OpDef
 from relay.op.tensor.reduce import ReduceAttrs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reduction:
     """A reduction over axes of the first argument."""
 

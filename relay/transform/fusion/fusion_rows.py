@@ -13,8 +13,8 @@ within the row first, or across rows first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from relay.immutable import frozen
 from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr
 from relay.ir.types import TensorType
@@ -32,7 +32,7 @@ ROWS_CROSS = "the rows of a kernel lie in memory the same way, for what it reads
 NOT_IN_ROWS = "a kernel of several passes over rows has elementwise operators and reductions only"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """The rows of a kernel."""
 
@@ -42,7 +42,7 @@ class Rows:
     depends: frozenset[int]  # the values with rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clash:
     """The node that does not fit, and the rule that it breaks."""
 

@@ -256,7 +256,7 @@ class _Cost(IntEnum):
     WORK = 2  # in every run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Value:
     """A rewritten expression, its type, and the cost of converting it."""
 
