@@ -48,7 +48,7 @@ GROUPS = {
     ),
     "Kernels": ("RecognizeAttention", "FuseOps", "HandOverConstants", "DefuseOps", "SplitArgs"),
     "Layouts and forms for a target": ("AlterOpLayout", "ConvertLayout", "Legalize"),
-    "Quantised networks": ("FakeQuantizationToInteger", "QnnLegalize", "QnnCanonicalize"),
+    "Quantized networks": ("FakeQuantizationToInteger", "QnnLegalize", "QnnCanonicalize"),
     "Other numbers": ("FastMath", "ToMixedPrecision"),
     "Other weights and sizes": (
         "DenseToSparse",

@@ -1,4 +1,4 @@
-"""Quantised networks: operators on integers that stand for real numbers, and passes for them."""
+"""Quantized networks: operators on integers that stand for real numbers, and passes for them."""
 
 from relay.op.qnn import op as op
 from relay.op.qnn.op import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""The passes of quantised networks, by the names they have among themselves.
+"""The passes of quantized networks, by the names they have among themselves.
 
 relay.qnn.transform.Legalize()           relay.transform.QnnLegalize()
 relay.qnn.transform.CanonicalizeOps()    relay.transform.QnnCanonicalize()

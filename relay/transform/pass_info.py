@@ -11,7 +11,7 @@ from relay.immutable import frozen
 
 @frozen
 class PassInfo:
-    """Name, the optimisation level from which on a Sequential runs it, and what must run before.
+    """Name, the optimization level from which on a Sequential runs it, and what must run before.
 
     `options` are those that are not what they are by default.
     """

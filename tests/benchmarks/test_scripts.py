@@ -80,6 +80,6 @@ def test_bars_are_drawn(tmp_path):
     bars.write_bars(file, "title", "times as fast", ["a", "b", "c"], groups)
     picture = ElementTree.parse(file).getroot()
     heights = [float(e.get("height")) for e in picture if e.tag.endswith("rect")]
-    assert len(heights) == 1 + 6 + 3  # what is behind them, the bars, and what the colours mean
+    assert len(heights) == 1 + 6 + 3  # what is behind them, the bars, and what the colors mean
     assert max(heights[1:]) == heights[6]
     assert abs(heights[6] - 12 * heights[1]) < 1

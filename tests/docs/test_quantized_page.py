@@ -1,4 +1,4 @@
-"""The page on quantised networks shows what comes out."""
+"""The page on quantized networks shows what comes out."""
 
 import re
 from pathlib import Path

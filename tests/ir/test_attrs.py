@@ -91,11 +91,11 @@ def test_attributes_are_also_a_mapping():
     assert dict(made.items()) == {"size": (2,), "strides": (1, 1), "layout": "NCHW"}
     assert made["size"] == (2,)
     assert "size" in made
-    assert "colour" not in made
-    assert made.get("colour", "none") == "none"
+    assert "color" not in made
+    assert made.get("color", "none") == "none"
     assert made.get("layout") == "NCHW"
     with pytest.raises(KeyError):
-        made["colour"]
+        made["color"]
 
 
 def test_attributes_are_given_by_name():

@@ -377,8 +377,8 @@ def test_with_fields_leaves_alone_what_is_not_given(x):
     assert relay.FunctionWithFields(f, None, None).ret_type == F32
     with pytest.raises(TypeError, match=r"Tuple has the fields fields; found 2"):
         relay.TupleWithFields(relay.Tuple([x]), [x], [x])
-    with pytest.raises(TypeError, match="colour"):
-        relay.TupleWithFields(relay.Tuple([x]), colour=1)
+    with pytest.raises(TypeError, match="color"):
+        relay.TupleWithFields(relay.Tuple([x]), color=1)
 
 
 def test_spans_are_kept_by_copies(x):

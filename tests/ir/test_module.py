@@ -197,12 +197,12 @@ def test_a_type_can_be_defined_again():
 
 
 def test_a_definition_that_is_refused_changes_nothing():
-    colour, wine = data_type("Colour", "Red", "Green"), data_type("Wine", "White")
-    mod = relay.IRModule({}, {colour.header: colour, wine.header: wine})
+    color, wine = data_type("Colour", "Red", "Green"), data_type("Wine", "White")
+    mod = relay.IRModule({}, {color.header: color, wine.header: wine})
     with pytest.raises(RelayError, match="`White` of type `Colour` is already defined"):
-        mod[colour.header] = data_type("Colour", "Blue", "White")
-    assert mod.find_type("Colour") is colour
-    assert mod.find_constructor("Red") is colour.constructors[0]
+        mod[color.header] = data_type("Colour", "Blue", "White")
+    assert mod.find_type("Colour") is color
+    assert mod.find_constructor("Red") is color.constructors[0]
     assert mod.find_constructor("Blue") is None
 
 

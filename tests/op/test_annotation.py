@@ -146,14 +146,14 @@ def test_a_function_cannot_be_placed_on_another_device():
             relay.annotation.function_on_device(relay.Function([x], x), where, result)
 
 
-def test_simulated_quantisation_refuses_an_unknown_kind():
+def test_simulated_quantization_refuses_an_unknown_kind():
     x = relay.var("x", shape=(2,), dtype="float32")
     ends = [relay.const(v, "float32") for v in (0.5, -2, 2)]
     with pytest.raises(TypeCheckError, match="`kind` is out of range"):
         infer_expr(relay.annotation.simulated_quantize(x, *ends, kind=4))
 
 
-def test_simulated_quantisation_is_as_far_off_as_integers_are():
+def test_simulated_quantization_is_as_far_off_as_integers_are():
     x = np.linspace(-1, 1, 100, dtype="float32")
     ends = [relay.const(v, "float32") for v in (1 / 128, -127, 127)]
     found = evaluate(relay.annotation.simulated_quantize(relay.const(x), *ends, kind=1)).numpy()

@@ -1,4 +1,4 @@
-"""Where the operators of quantised networks are found."""
+"""Where the operators of quantized networks are found."""
 
 import relay
 

@@ -1,4 +1,4 @@
-"""The passes of quantised networks have names among themselves."""
+"""The passes of quantized networks have names among themselves."""
 
 import relay
 

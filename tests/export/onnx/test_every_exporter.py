@@ -83,7 +83,7 @@ UNJUDGED = {
     **dict.fromkeys(("nn.lrn-1", "nn.lrn-3"), "both take images, of four axes, alone"),
 }
 
-# Quantised results are computed with real numbers in ONNX: halves may go the other way.
+# Quantized results are computed with real numbers in ONNX: halves may go the other way.
 ONE_STEP = "qnn."
 
 

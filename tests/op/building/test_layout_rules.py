@@ -198,7 +198,7 @@ QUANTIZED = """
 
 @pytest.mark.parametrize("scale", ["0.125f", "%s"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_quantised_numbers_follow_where_their_scales_do(scale, layout):
+def test_quantized_numbers_follow_where_their_scales_do(scale, layout):
     before = InferType()(relay.parse(HEADER + QUANTIZED.format(scale)))
     after = ConvertLayout({"qnn.conv2d": [layout, "default"]})(before)
     assert laid_back(after) == (scale == "%s" and not layout.isupper())

@@ -1,4 +1,4 @@
-"""Annotations, which change nothing; shapes; and what quantisation would do, in fractions."""
+"""Annotations, which change nothing; shapes; and what quantization would do, in fractions."""
 
 import math
 from fractions import Fraction

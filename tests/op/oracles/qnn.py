@@ -1,4 +1,4 @@
-"""Quantised operators: real formulas in float64 and exact integers as fractions, one element at a
+"""Quantized operators: real formulas in float64 and exact integers as fractions, one element at a
 time; convolutions by PyTorch in float64, where sums of small integers are exact."""
 
 import importlib.util

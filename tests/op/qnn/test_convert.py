@@ -14,7 +14,7 @@ from relay.op.opdef import get
 from relay.target.target import Target
 from tests.support.dynamic_kernels import DynamicFunction
 
-# The quantised tensors of PyTorch are on their way out; while they last, they are oracles.
+# The quantized tensors of PyTorch are on their way out; while they last, they are oracles.
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
 
 RANDOM = np.random.default_rng(5)
@@ -37,7 +37,7 @@ def tensor(*shape, dtype="float32"):
 
 
 @pytest.mark.parametrize(("dtype", "theirs"), DTYPES)
-def test_a_tensor_is_quantised_as_pytorch_does(dtype, theirs):
+def test_a_tensor_is_quantized_as_pytorch_does(dtype, theirs):
     data = RANDOM.uniform(-9, 9, (50,)).astype("float32")
     # PyTorch multiplies by the inverse of the scale, which is the same for powers of two only
     scale, zero_point = 0.03125, 0 if dtype == "int32" else 17
@@ -50,7 +50,7 @@ def test_a_tensor_is_quantised_as_pytorch_does(dtype, theirs):
     np.testing.assert_array_equal(real, expected.dequantize().numpy())
 
 
-def test_channels_are_quantised_as_pytorch_does():
+def test_channels_are_quantized_as_pytorch_does():
     data = RANDOM.uniform(-9, 9, (4, 3, 5)).astype("float32")
     scales, zero_points = np.array([0.25, 0.125, 0.5], "float32"), np.array([3, 0, -7], "int32")
     expected = torch.quantize_per_channel(
@@ -96,7 +96,7 @@ def test_a_fully_connected_layer_follows_pytorch_to_the_last_bit_but_one():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32"])
-def test_quantising_what_was_dequantised_gives_it_back(dtype):
+def test_quantizing_what_was_dequantized_gives_it_back(dtype):
     limits = np.iinfo(dtype)
     data = np.unique(RANDOM.integers(limits.min, limits.max, 500, endpoint=True).astype(dtype))
     if dtype == "int32":
@@ -106,7 +106,7 @@ def test_quantising_what_was_dequantised_gives_it_back(dtype):
     np.testing.assert_array_equal(run("qnn.quantize", real, *given, out_dtype=dtype), data)
 
 
-def test_requantising_in_floats_and_in_fixed_point_agree():
+def test_requantizing_in_floats_and_in_fixed_point_agree():
     data = RANDOM.integers(-(2**20), 2**20, 1000).astype("int32")
     given = np.float32(0.0007), np.int32(3), np.float32(0.9), np.int32(-4)
     exact = run("qnn.requantize", data, *given, out_dtype="int16")
@@ -178,7 +178,7 @@ def test_scales_wait_until_they_are_known():
         ),
     ],
 )
-def test_what_cannot_be_quantised_is_refused_in_words(types, attrs, message):
+def test_what_cannot_be_quantized_is_refused_in_words(types, attrs, message):
     with pytest.raises(TypeCheckError, match=message):
         infer("qnn.quantize", *types, **{"out_dtype": "int8", **attrs})
 
@@ -189,7 +189,7 @@ def test_a_vector_of_one_scale_serves_every_axis():
     assert infer("qnn.quantize", tensor(2, 3), *one, out_dtype="int8") == tensor(2, 3, dtype="int8")
 
 
-def test_integers_of_64_bits_need_another_type_to_be_requantised_to():
+def test_integers_of_64_bits_need_another_type_to_be_requantized_to():
     scalar = tensor(), tensor(dtype="int32")
     wide = tensor(4, dtype="int64")
     narrow = infer("qnn.requantize", wide, *scalar, *scalar, out_dtype="int8")

@@ -41,7 +41,7 @@ def test_zero_points_come_before_scales():
     np.testing.assert_array_equal(evaluate(call).numpy(), expected)
 
 
-def test_a_quantised_layer_stands_for_a_real_one():
+def test_a_quantized_layer_stands_for_a_real_one():
     module = relay.parse(
         """
         #[version = "0.0.5"]

@@ -99,7 +99,7 @@ def test_vectors_are_as_wide_as_the_target_has_them():
     assert "ymm" not in assembly([kernel("f")], Target.x86("baseline"))
 
 
-def test_passes_neither_unroll_nor_vectorise():
+def test_passes_neither_unroll_nor_vectorize():
     scalar = """
 define void @f(ptr noalias %x, ptr noalias %y) {
 entry:

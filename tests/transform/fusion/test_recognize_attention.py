@@ -126,7 +126,7 @@ ALL = {**{name: (body, {}) for name, body in FORMS.items()}, **TRANSPOSED}
 
 
 @pytest.mark.parametrize("form", ALL)
-def test_all_forms_are_recognised_and_stay_a_kernel_of_their_own(form):
+def test_all_forms_are_recognized_and_stay_a_kernel_of_their_own(form):
     body, changed = ALL[form]
     mod = parse(body, **changed)
     after = RecognizeAttention()(mod)

@@ -1,4 +1,4 @@
-"""Products of quantised numbers are products of bytes, and terms for their zero points."""
+"""Products of quantized numbers are products of bytes, and terms for their zero points."""
 
 import numpy as np
 import pytest

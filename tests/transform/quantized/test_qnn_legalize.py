@@ -1,4 +1,4 @@
-"""Operators on quantised numbers are rewritten by functions attached to them."""
+"""Operators on quantized numbers are rewritten by functions attached to them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Positions in quantised tensors."""
+"""Positions in quantized tensors."""
 
 import numpy as np
 import pytest

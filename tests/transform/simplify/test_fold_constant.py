@@ -359,7 +359,7 @@ def test_operators_see_what_was_found():
         'qnn.quantize(1f, 0.5f, 0, out_dtype="int8")',
     ],
 )
-def test_effects_places_random_and_quantised_numbers_are_left_alone(body):
+def test_effects_places_random_and_quantized_numbers_are_left_alone(body):
     key = relay.random.threefry_key(0)
     module = relay.parse(
         HEADER + f"def @main() {{ {body} }}", init_meta_table={"relay.Constant": [key]}
@@ -367,7 +367,7 @@ def test_effects_places_random_and_quantised_numbers_are_left_alone(body):
     assert FoldConstant()(module)["main"] is module["main"]
 
 
-def test_quantised_numbers_are_folded_on_demand():
+def test_quantized_numbers_are_folded_on_demand():
     source = 'def @main() { qnn.quantize(1f, 0.5f, 0, out_dtype="int8") }'
     result = FoldConstant(fold_qnn=True)(parse(source))["main"].body
     assert (result.data.item(), result.data.dtype) == (2, "int8")

@@ -105,7 +105,7 @@ def found(e):
     return uniform(e, Window(function))
 
 
-def test_tensors_of_one_value_are_recognised():
+def test_tensors_of_one_value_are_recognized():
     assert found(relay.const(np.full((2, 2), 7, "int8"))) == 7
     assert found(relay.const(np.array([7, 8, 7], "int8"))) is None
     assert found(relay.const(np.array([0.0, -0.0, 0.0]), "float32")) is None  # 1 / x differs

@@ -248,7 +248,7 @@ def test_products_of_named_extents() -> None:
     ],
 )
 @pytest.mark.parametrize("opset", [10, 21])
-def test_products_of_quantised_numbers(
+def test_products_of_quantized_numbers(
     left: tuple[int, ...], right: tuple[int, ...], scales: int, opset: int
 ) -> None:
     a, b = integers(*left), integers(*right, dtype="int8")
@@ -322,7 +322,7 @@ def test_padding_is_found(automatic: str) -> None:
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_convolutions_of_quantised_numbers(axes: int, has_bias: bool) -> None:
+def test_convolutions_of_quantized_numbers(axes: int, has_bias: bool) -> None:
     data = integers(1, 3, *[6, 5, 4][:axes])
     # of seven bits, whose sums do not overflow: the reference knows images of two axes only
     weight = integers(4, 3, *[3, 2, 2][:axes], dtype="int8") // 2

@@ -1,4 +1,4 @@
-"""Products, windows, normalised and quantised values."""
+"""Products, windows, normalized and quantized values."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ def @main(%n: int32, %times: int32) -> (int32, float32, int32) {
 
 
 @pytest.mark.parametrize("level", [0, 3])
-@pytest.mark.parametrize("optimised", [1, 2, 3])
-def test_functions_with_many_arguments_go_on_in_others(level, optimised, monkeypatch):
-    monkeypatch.setattr("relay.target.llvm.program.compile.PROGRAM_LEVEL", optimised)
+@pytest.mark.parametrize("optimized", [1, 2, 3])
+def test_functions_with_many_arguments_go_on_in_others(level, optimized, monkeypatch):
+    monkeypatch.setattr("relay.target.llvm.program.compile.PROGRAM_LEVEL", optimized)
     run = native(relay.parse(ROUNDS), level=level)
     for n, times in ((1, 1), (1000, 3), (7, 50)):
         found = [part.item() for part in run.evaluate(n, times)]
