@@ -162,6 +162,7 @@ _MODULES: dict[str, str] = {
             "interpreter",
             "ir",
             "loops",
+            "machine",
             "nd",
             "op",
             "optim",

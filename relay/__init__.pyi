@@ -22,6 +22,7 @@ from relay import graph_executor as graph_executor
 from relay import interpreter as interpreter
 from relay import ir as ir
 from relay import loops as loops
+from relay import machine as machine
 from relay import nd as nd
 from relay import op as op
 from relay import optim as optim

@@ -78,7 +78,7 @@ def _report() -> dict[str, dict[str, Any]]:
 
 
 def _roof() -> dict[str, Any]:
-    from relay.roof import measure
+    from relay.machine import measure
 
     found = measure()
     return {

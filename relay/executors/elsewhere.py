@@ -67,7 +67,7 @@ class ElsewhereExecutable(Executable):
     def evaluate(self, *args: Any, **named: Any) -> Any:
         self._refuse()
 
-    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Any:
+    def profile(self, *args: Any, repeat: int = 10, roof: Any = None, **named: Any) -> Any:
         self._refuse()
 
     # --- weights

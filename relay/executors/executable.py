@@ -28,6 +28,7 @@ from relay.errors import EvaluationError, RelayError, did_you_mean
 from relay.executors.convention import Convention
 from relay.executors.cores import MOST_THREADS, default_threads
 from relay.executors.report import BenchmarkResult, Kernels, Memory, Profile, time_calls
+from relay.executors.roof import Roof
 from relay.executors.state import HasState
 from relay.executors.weights import HasWeights
 from relay.immutable import frozen
@@ -154,9 +155,11 @@ class Executable(HasWeights, HasState, ABC):
         """Its kernels, in the order of their first call."""
 
     @abstractmethod
-    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+    def profile(
+        self, *args: Any, repeat: int = 10, roof: Roof | None = None, **named: Any
+    ) -> Profile:
         """The time of its kernels: medians of `repeat` runs; without arguments, with random
-        inputs."""
+        inputs. With a roof (`relay.machine.measure()`), how near they are to it."""
 
     def specialize(self, *args: Any, **named: Any) -> None:
         """Make the version for the sizes of these arguments now, if there are open sizes; the

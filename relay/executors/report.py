@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median, pstdev
 
+from relay.executors.roof import Roof
 from relay.immutable import frozen
 from relay.lower.kernel import Kernel
 from relay.program.program import nbytes
@@ -125,25 +126,44 @@ class StepTime:
             return ""
         return f"{amount * self.kernel.calls / self.seconds / 1e9:.1f}"
 
+    def of_roof(self, roof: Roof) -> float | None:
+        """Its least time on a machine as a part of its time; None for dynamic dimensions."""
+        flops, nbytes = self.kernel.flops, self.kernel.bytes
+        if flops is None or nbytes is None or not self.seconds:
+            return None
+        return roof.seconds(flops, nbytes) * self.kernel.calls / self.seconds
+
 
 class Profile(tuple[StepTime, ...]):
     """The times of the steps of a call.
 
     Straight-line code has one step per kernel call, in order. A whole program has one step per
-    kernel with all its calls, slowest first, and the time `outside` of kernels.
+    kernel with all its calls, slowest first, and the time `outside` of kernels. With the `roof` of
+    a machine it also says how near to it each step is.
     """
 
     outside: float = 0.0  # seconds of control flow, allocation and conversion
+    roof: Roof | None = None
 
     @classmethod
-    def of(cls, steps: Iterable[StepTime], outside: float) -> Profile:
+    def of(
+        cls, steps: Iterable[StepTime], outside: float = 0.0, roof: Roof | None = None
+    ) -> Profile:
         made = cls(steps)
         made.outside = outside
+        made.roof = roof
         return made
 
     @property
     def seconds(self) -> float:
         return sum(step.seconds for step in self) + self.outside
+
+    def of_roof(self, step: StepTime) -> tuple[str, ...]:
+        """The cell of a table that says how near to the roof a step is, if there is one."""
+        if self.roof is None:
+            return ()
+        part = step.of_roof(self.roof)
+        return ("" if part is None else f"{100 * part:.0f} %",)
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
@@ -162,12 +182,14 @@ class Profile(tuple[StepTime, ...]):
                 f"{100 * step.seconds / whole:.1f} %",
                 step.rate(step.kernel.flops),
                 step.rate(step.kernel.bytes),
+                *self.of_roof(step),
                 " ".join(step.kernel.operators),
             )
             for position, step in enumerate(self)
         ]
-        head = ("", "kernel", "calls", "time", "share", "GFLOP/s", "GB/s", "operators")
-        lines = [table_text(head, rows, "><>>>>><")]
+        rates = ("GFLOP/s", "GB/s", *(() if self.roof is None else ("of roof",)))
+        head = ("", "kernel", "calls", "time", "share", *rates, "operators")
+        lines = [table_text(head, rows, f"><>>>{'>' * len(rates)}<")]
         if self.outside:
             share = f"{100 * self.outside / whole:.1f} %"
             lines.append(f"between the kernels: {time_text(self.outside)}, {share}")

@@ -19,6 +19,7 @@ from relay.executors.executable import Code, Executable, expect_positive, refusa
 from relay.executors.memory import OutputPool
 from relay.executors.memory import typed as typed_memory
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.roof import Roof
 from relay.executors.state import Values, state_of
 from relay.executors.weights import Weights
 from relay.immutable import frozen
@@ -244,7 +245,9 @@ class StraightLineExecutable(Executable):
     def _examples(self) -> tuple[Any, ...]:
         return tuple(flatten(self.example_inputs()))
 
-    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+    def profile(
+        self, *args: Any, repeat: int = 10, roof: Roof | None = None, **named: Any
+    ) -> Profile:
         """The time of every step: the median of `repeat` runs of the whole program."""
         expect_positive(repeat=repeat)
         steps = self.steps(*args, **named)
@@ -254,10 +257,11 @@ class StraightLineExecutable(Executable):
                 start = time.perf_counter()
                 step()
                 seconds.append(time.perf_counter() - start)
-        return Profile(
+        found = (
             StepTime(KernelInfo.of(kernel, 1), float(np.median(seconds[1:])))
             for kernel, seconds in zip(self._main.kernels, times, strict=True)
         )
+        return Profile.of(found, roof=roof)
 
     def steps(self, *args: Any, **named: Any) -> list[Callable[[], None]]:
         """The kernel calls of a call as functions, to be called in this order; the state stays as

@@ -352,7 +352,7 @@ def _times(
 
 def with_roof(data: dict[str, Any], threads: int | None = None) -> dict[str, Any]:
     """The same with the roof of this machine, which is measured."""
-    from relay.roof import measure
+    from relay.machine import measure
 
     found = measure(threads)
     return data | {"roof": {"flops": found.flops, "bandwidth": found.bandwidth}}

@@ -66,7 +66,7 @@ def profile(shown: Profile) -> str:
         share = 100 * step.seconds / whole
         bar = f'<div style="background:#3b82f6;height:0.8em;width:{share * 2:.0f}px"></div>'
         operators = escape(" ".join(step.kernel.operators))
-        rates = step.rate(step.kernel.flops), step.rate(step.kernel.bytes)
+        rates = step.rate(step.kernel.flops), step.rate(step.kernel.bytes), *shown.of_roof(step)
         cells = (
             escape(step.kernel.name),
             str(step.kernel.calls),
@@ -77,7 +77,8 @@ def profile(shown: Profile) -> str:
             operators,
         )
         rows.append(cells)
-    head = ("kernel", "calls", "time", "share", "", "GFLOP/s", "GB/s", "operators")
+    limit = () if shown.roof is None else ("of roof",)
+    head = ("kernel", "calls", "time", "share", "", "GFLOP/s", "GB/s", *limit, "operators")
     between = f", {time_text(shown.outside)} of it between the kernels" if shown.outside else ""
     return f"{_table(head, rows)}<p>{time_text(shown.seconds)}{between}</p>"
 

@@ -70,7 +70,7 @@ LAYERS = (
     "contrib",
     "build_module",
     "onnx_backend",
-    "roof",
+    "machine",
     "debug_executor",
     "debugging",
     "viz",

@@ -23,6 +23,7 @@ from relay.executors.bound import Constants
 from relay.executors.convention import Convention
 from relay.executors.executable import Code, Executable, expect_positive
 from relay.executors.report import KernelInfo, Kernels, Memory, Profile, StepTime
+from relay.executors.roof import Roof
 from relay.executors.state import Values, state_of
 from relay.executors.weights import Weights
 from relay.extents import EXPECTED, filled
@@ -314,7 +315,9 @@ class WholeProgramExecutable(Executable):
 
     # --- inspection
 
-    def profile(self, *args: Any, repeat: int = 10, **named: Any) -> Profile:
+    def profile(
+        self, *args: Any, repeat: int = 10, roof: Roof | None = None, **named: Any
+    ) -> Profile:
         """The total time of every kernel, and of the code between them: medians of `repeat` runs of
         the whole program in native code."""
         expect_positive(repeat=repeat)
@@ -347,7 +350,7 @@ class WholeProgramExecutable(Executable):
             if count
         ]
         steps.sort(key=lambda step: -step.seconds)
-        return Profile.of(steps, float(np.median(outside[1:])))
+        return Profile.of(steps, float(np.median(outside[1:])), roof)
 
     def _timers(self) -> tuple[ProgramFunction, list[Timer]]:
         """`main` with timers in it, and the timers."""
