@@ -200,6 +200,8 @@ def call(function: str, args: list[Array], dtype: str) -> Array:
         return _dot(*args)
     if function in _BITS:
         return wrap(_BITS[function](args[0], te.width(dtype)), dtype)
+    if function == "nearest":
+        return np.rint(args[0]).astype(dtype)
     known = FUNCTIONS[function]
     if not dtypes.is_float(dtype):
         if known.kind == "rounding":

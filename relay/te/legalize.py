@@ -4,6 +4,7 @@
     a*b + c               of floats      ->   fma(a, b, c), where the target has it
     exp(x)                               ->   a polynomial (relay.te.math)
     int32(x)              of float32     ->   saturating
+    uint8(round(x) + 3)   of float32     ->   int32 nearest to x limited to [-3, 252], plus 3
 
 Narrow floats are computed in float32 and rounded when stored or cast; 2-bit and 4-bit integers are
 computed in 8 bits and wrapped. The result has only float32, float64, bool and integers of 8 to 64
@@ -28,6 +29,7 @@ class Facts:
     has_fma: bool = True
     has_f16c: bool = True
     has_rounding: bool = True  # floor, ceil, trunc, round
+    has_nearest: bool = False  # from float32 to the nearest int32
     instructions: frozenset[str] = frozenset()  # of `relay.te.instruction`, by name
 
 

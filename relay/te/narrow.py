@@ -89,6 +89,7 @@ SCALE = "float8_e8m0fnu"
 # The storage and carrier types of integers of fewer than eight bits.
 STORAGE = {"int2": "int8", "uint2": "uint8", "int4": "int8", "uint4": "uint8"}
 NARROW_FLOATS = (*FORMATS, SCALE)
+_EXACT = 1 << 20  # whole numbers below it, and sums of them with 16 bits, are exact in float32
 
 
 def from_narrow(value: te.Expr, facts: Facts) -> te.Expr:
@@ -219,7 +220,8 @@ def expand_cast(operand: te.Expr, source: str, target: str, facts: Facts) -> te.
     if dtypes.is_float(target):
         return te.cast(operand, target)
     if dtypes.is_float(source):
-        return _saturated(operand, target)
+        near = _nearest(operand, target) if facts.has_nearest else None
+        return _saturated(operand, target) if near is None else near
     return low_bits(te.cast(operand, STORAGE.get(target, target)), target)
 
 
@@ -245,6 +247,32 @@ def _single(operand: te.Expr, target: str) -> te.Expr:
     cut = bits - te.select(again > size, te.const(1, "uint32"), te.const(0, "uint32"))
     odd = te.bitcast(cut | 1, "float32")
     return te.select(te.equal(size, again) | te.not_equal(size, size), nearest, odd)
+
+
+def _nearest(operand: te.Expr, target: str) -> te.Expr | None:
+    """A float32 rounded to even, plus a whole number, as a saturated integer of few bits, and 0 for
+    NaN: limited first, so that one instruction rounds and converts. None for other values."""
+    whole, offset = operand, 0.0
+    if isinstance(whole, te.Binary) and whole.op == "add" and isinstance(whole.right, te.Const):
+        whole, offset = whole.left, float(whole.right.value)
+    if not (isinstance(whole, te.Call) and whole.function == "round"):
+        return None
+    bits, signed = te.width(target), target in dtypes.SIGNED
+    if whole.dtype != "float32" or bits > 16 or not abs(offset) < _EXACT or offset % 1:
+        return None
+    (value,) = whole.args
+    low = -(1 << bits - 1) if signed else 0
+    high = low + (1 << bits) - 1
+    lowest, highest = (te.const(limit - offset, "float32") for limit in (low, high))
+    above = te.select(value > lowest, value, lowest)  # also if it is NaN
+    inside = te.select(above < highest, above, highest)
+    near = te.Call("int32", "nearest", (inside,))
+    if offset:
+        near = near + int(offset)
+    result = te.cast(near, STORAGE.get(target, target))
+    if low == 0:
+        return result
+    return te.select(te.equal(value, value), result, te.const(0, result.dtype))
 
 
 def _saturated(operand: te.Expr, target: str) -> te.Expr:

@@ -13,7 +13,7 @@ from relay.te.expr import Cast
 from relay.tree import postorder
 from tests.support.looping import each
 
-MACHINES = [SimpleNamespace(has_f16c=False), SimpleNamespace(has_f16c=True)]
+MACHINES = [SimpleNamespace(has_f16c=one, has_nearest=one) for one in (False, True)]
 CARRIERS = {
     **dict.fromkeys(narrow.NARROW_FLOATS, "float32"),
     **narrow.STORAGE,

@@ -107,6 +107,25 @@ def _with_ones(data: Expr, present: Sequence[bool]) -> Expr:
     return data
 
 
+def of_two(site: LayoutSite) -> Rewritten | None:
+    """As `elementwise` of the first two arguments, if all others are scalars."""
+    out = site.out
+    if not isinstance(out, TensorType):
+        return None
+    places = range(len(site.forms))
+    if any(site.tensor(i).shape not in ((), (1,)) for i in places[2:]):
+        return None
+    own = [site.forms[i] for i in (0, 1) if site.tensor(i).shape == out.shape]
+    form = next((one for one in own if isinstance(one, Form)), None)
+    if form is None:
+        return None
+    both = [stretched(site, i, form, out.shape) for i in (0, 1)]
+    args = [arg for arg in both if arg is not None]
+    if len(args) < 2:
+        return None
+    return site.again([*args, *(site.take(i, None) for i in places[2:])]), form
+
+
 def bias_add(site: LayoutSite) -> Rewritten | None:
     """Renumber the axis; a bias along a blocked axis is added as a tensor."""
     form = site.data()

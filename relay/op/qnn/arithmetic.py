@@ -17,6 +17,7 @@ from relay.immutable import frozen
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.types import Type
 from relay.op.attributes import with_attrs
+from relay.op.building import layout_rules
 from relay.op.building.elements import Indices, stretched_index
 from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.opdef import Compute, FusionKind, OpDef, define, sample
@@ -218,6 +219,7 @@ def _define(
         reference=with_attrs(BinaryAttrs, _on_integers(combine, on_reals)),
         compute=with_attrs(BinaryAttrs, _elements(combined, on_reals)),
         fusion=FusionKind.BROADCAST,
+        layout=layout_rules.of_two,
         quantizes=exact.name,
         samples=[
             sample(qnn.int8(4, 5), qnn.int8(4, 5), *fine, *same, *coarse),

@@ -15,6 +15,7 @@ from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Call, Expr
 from relay.ir.types import Type
+from relay.op.building import layout_rules
 from relay.op.building.scalars import Function
 from relay.op.facts import Facts
 from relay.op.gradient_rules import INTEGER_ARITHMETIC
@@ -112,6 +113,7 @@ def _define(
         reference=_on_integers(values),
         compute=_element_by_element(scalar),
         fusion=FusionKind.ELEMWISE,
+        layout=layout_rules.same_form(),
         samples=_samples(scale, output_scale),
         **facts,
     )
@@ -233,6 +235,7 @@ LEAKY_RELU = define(
     reference=_leaky_relu,
     compute=_leaky_relu_compute,
     fusion=FusionKind.ELEMWISE,
+    layout=layout_rules.same_form(),
     helper=leaky_relu,
     samples=[
         *_samples(0.05, 0.04),

@@ -120,7 +120,11 @@ def is_scalar(parameter: te.Tensor) -> bool:
 
 
 def parameter_at(parameter: te.Tensor, *channel: te.Expr) -> te.Expr:
-    """The scale or zero point of a channel, or of all."""
+    """The scale or zero point of a channel, or of all; a constant is that number."""
+    if isinstance(parameter.op, te.Computation) and is_scalar(parameter):
+        (value, *others) = parameter.op.bodies
+        if isinstance(value, te.Const) and not others:
+            return value
     if parameter.rank == 0:
         return parameter[()]
     return parameter[0] if is_scalar(parameter) else parameter[places(parameter.shape, channel)]
@@ -166,6 +170,8 @@ def real_element(data: te.Expr, scale: te.Expr, zero_point: te.Expr) -> te.Expr:
 
 def halves(zero_point: te.Expr, dtype: str) -> tuple[te.Expr, te.Expr]:
     """A zero point as an int32 of 16 bits, and the rest as a float: 0 unless it is wider."""
+    if isinstance(zero_point, te.Const) and -(1 << 15) <= int(zero_point.value) < 1 << 15:
+        return te.cast(zero_point, "int32"), te.const(0.0, dtype)
     low = te.cast(te.cast(zero_point, "int16"), "int32")
     carry = (zero_point >> 15) & 1
     return low, te.cast((zero_point >> 16) + carry, dtype) * te.const(65536.0, dtype)
@@ -176,7 +182,10 @@ def distance(data: te.Expr, zero_point: te.Expr, dtype: str = "float32") -> te.E
     if te.width(data.dtype) <= 16:
         # both differences are exact but for the last rounding
         low, rest = halves(zero_point, dtype)
-        return te.cast(te.cast(data, "int32") - low, dtype) - rest
+        near = te.cast(te.cast(data, "int32") - low, dtype)
+        return near if isinstance(rest, te.Const) else near - rest
+    if te.width(data.dtype) <= 32 and isinstance(zero_point, te.Const) and zero_point.value == 0:
+        return te.cast(data, dtype)
     # exact for integers of 32 bits
     return te.cast(te.cast(data, "float64") - te.cast(zero_point, "float64"), dtype)
 
@@ -193,7 +202,8 @@ def with_zero_point(whole: te.Expr, zero_point: te.Expr, dtype: str) -> te.Expr:
         return te.cast(whole, "float64") + te.cast(zero_point, "float64")
     # sums of more than 17 bits saturate, and smaller ones are exact
     low, rest = halves(zero_point, whole.dtype)
-    return whole + rest + te.cast(low, whole.dtype)
+    far = whole if isinstance(rest, te.Const) else whole + rest
+    return far + te.cast(low, whole.dtype)
 
 
 # --- samples -----------------------------------------------------------------------------------

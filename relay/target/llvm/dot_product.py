@@ -5,6 +5,7 @@
                                                             addition on every x86
 
 Adjacent factors are loaded as one word of 32 bits: a vector of words, or one word for all lanes.
+Factors in several vectors become words in registers, by interleaving their lanes.
 None of these instructions saturates: sums wrap at 32 bits.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relay.target.llvm.gathers import Gathers
-from relay.target.llvm.writer import Emission, Value, vector_type
+from relay.target.llvm.writer import Emission, Value, bits, vector_type
 from relay.te.expr import Call, Expr, Read, reads, width
 from relay.te.instruction import DOT4, INSTRUCTIONS
 from relay.te.loops import Buffer
@@ -72,9 +73,14 @@ class DotProducts(Gathers):
                 return self._masked_load("i32", pointer, align, self.mask, read)
             code = f"load {vector_type('i32', self.lanes)}, ptr {pointer}, align {align}"
             return self.make(code, "i32", self.lanes, read)
+        items: list[Value] = []
+        for part in parts:
+            one: Value = yield self._value(part)
+            items.append(one)
+        if any(item.lanes for item in items):
+            return self._in_turns([self.broadcast(item) for item in items])
         word: Value | None = None
-        for i, part in enumerate(parts):
-            item: Value = yield self._value(part)
+        for i, item in enumerate(items):
             kind = vector_type("i32", item.lanes)
             moved = self.make(f"zext {item} to {kind}", "i32", item.lanes, item.reads)
             if word is None:
@@ -90,6 +96,27 @@ class DotProducts(Gathers):
             )
         assert word is not None
         return word
+
+    def _in_turns(self, items: Sequence[Value]) -> Value:
+        """Words of the lanes of several vectors of integers."""
+        while len(items) > 1:
+            items = [
+                self._zipped(first, second)
+                for first, second in zip(items[::2], items[1::2], strict=True)
+            ]
+        (whole,) = items
+        lanes = vector_type("i32", self.lanes)
+        return self.make(f"bitcast {whole} to {lanes}", "i32", self.lanes, whole.reads)
+
+    def _zipped(self, first: Value, second: Value) -> Value:
+        """Vectors of twice as many bits: the lanes of two vectors in turns."""
+        lanes, size = first.lanes, bits(first.type)
+        order = ", ".join(f"i32 {i}, i32 {lanes + i}" for i in range(lanes))
+        code = f"shufflevector {first}, {second}, <{2 * lanes} x i32> <{order}>"
+        pairs = self.make(code, first.type, 2 * lanes)
+        wide = f"i{2 * size}"
+        whole = vector_type(wide, lanes)
+        return self.make(f"bitcast {pairs} to {whole}", wide, lanes, first.reads | second.reads)
 
     def _adjacent_reads(self, parts: Sequence[Expr]) -> tuple[Buffer, Linear, bool] | None:
         """The buffer and first index of adjacent reads, and whether they need the mask; None if

@@ -230,10 +230,12 @@ class Instructions(Writer):
         reads = frozenset().union(*(arg.reads for arg in args))
         extra = ", i1 false" if expr.function == "clz" else ""
         given = ", ".join(map(str, args)) + extra
-        callee = f"@llvm.{name}.{suffix(first.type, first.lanes)}"
-        return self.make(
-            f"call {first.full_type} {callee}({given})", first.type, first.lanes, reads
-        )
+        callee, kind = f"@llvm.{name}.{suffix(first.type, first.lanes)}", first.type
+        if expr.function == "nearest":
+            kind = llvm_type(expr.dtype)
+            callee = f"@llvm.{name}.{suffix(kind, first.lanes)}.{suffix(first.type, first.lanes)}"
+        code = f"call {vector_type(kind, first.lanes)} {callee}({given})"
+        return self.make(code, kind, first.lanes, reads)
 
 
 _INTRINSICS = {
@@ -243,6 +245,7 @@ _INTRINSICS = {
     "ceil": "ceil",
     "trunc": "trunc",
     "round": "rint",
+    "nearest": "lrint",
     "copysign": "copysign",
     "popcount": "ctpop",
     "clz": "ctlz",

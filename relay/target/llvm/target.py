@@ -123,6 +123,7 @@ class LLVMTarget(Target):
             has_fma=self.has_fma,
             has_f16c=self.has_f16c,
             has_rounding=self.has_rounding,
+            has_nearest=self.arch == "x86_64" and "sse4.1" in self.enabled,
             instructions=frozenset(one.name for one in instructions(self)),
         )
 

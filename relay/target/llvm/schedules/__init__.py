@@ -8,6 +8,7 @@ tile.py          the size of register tiles
 winograd.py      convolutions by Winograd's algorithm; winograd_loops.py: their loops
 plan.py          decisions that may be made otherwise, for the tuner
 integers.py      integer sums of products, with dot-product instructions
+depthwise.py     the same for windows over single channels
 hoist.py         precomputes what depends on constants only
 
 Properties of stages are in `relay.te.schedule.facts`.

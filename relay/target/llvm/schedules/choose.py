@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from relay import tree
 from relay.target.kernel import Scheduled
 from relay.target.llvm.schedules import PARALLEL_ELEMENTS
 from relay.target.llvm.schedules.contraction import (
@@ -22,6 +23,7 @@ from relay.target.llvm.schedules.contraction import (
     uncast,
 )
 from relay.target.llvm.schedules.contraction import plans as contraction_plans
+from relay.target.llvm.schedules.depthwise import depthwise, is_depthwise
 from relay.target.llvm.schedules.elementwise import elementwise
 from relay.target.llvm.schedules.grouped import grouped, is_grouped
 from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
@@ -33,7 +35,7 @@ from relay.target.llvm.schedules.winograd import plans as winograd_plans
 from relay.target.llvm.schedules.winograd_loops import winograd
 from relay.target.llvm.target import LLVMTarget
 from relay.te.compute import Computation, Procedure, Tensor
-from relay.te.expr import Binary, Read, Var, index
+from relay.te.expr import Binary, Call, Expr, Read, Var, index
 from relay.te.loops import serial
 from relay.te.schedule import (
     Schedule,
@@ -113,15 +115,15 @@ def plans(
 def _clustered(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], target: LLVMTarget, known: set[int]
 ) -> tuple[Schedule, list[_Cluster]]:
-    s = _join_outputs(_localize_reductions(inline_cheap(create(outputs, inputs))))
+    s = _join_outputs(_localize_reductions(inline_cheap(create(outputs, inputs), known)))
     return _clusters(use_dot_products(s, target, known), known)
 
 
 # --- inlining
 
 
-def inline_cheap(s: Schedule) -> Schedule:
-    """Inline stages that are not worth storing."""
+def inline_cheap(s: Schedule, known: set[int]) -> Schedule:
+    """Inline stages that are not worth storing, nor computing once because they are `known`."""
     s = _inline_read_once(s)
     for name in [stage.name for stage in s.stages]:
         stage = s[name]
@@ -130,7 +132,7 @@ def inline_cheap(s: Schedule) -> Schedule:
         readers = s.readers(name)
         if not readers or any(isinstance(one.op, Procedure) for one in readers):
             continue
-        if not _worth_keeping(s, stage, readers):
+        if not _worth_keeping(s, stage, readers) and not _worth_hoisting(s, stage, readers, known):
             s = inline(s, name)
     return s
 
@@ -161,6 +163,22 @@ def _worth_keeping(s: Schedule, stage: Stage, readers: Sequence[Stage]) -> bool:
         return False
     uses = sum(facts.points(reader) for reader in readers)
     return uses > facts.elements(stage) * 3 // 2 and facts.is_expensive(stage)
+
+
+def _worth_hoisting(s: Schedule, stage: Stage, readers: Sequence[Stage], known: set[int]) -> bool:
+    """Whether a stage divides constants, or calls functions of them, and its readers compute other
+    things with it."""
+    parts = [part for body in stage.computation.bodies for part in tree.postorder(body)]
+    slow = any(isinstance(part, Call) or _divides(part) for part in parts)
+    if not known or not stage.inputs or not slow:
+        return False
+    return constants_only(s, stage.name, known) and not any(
+        constants_only(s, one.name, known) for one in readers
+    )
+
+
+def _divides(part: Expr) -> bool:
+    return isinstance(part, Binary) and part.op == "div"
 
 
 def _is_factor(stage: Stage, reader: Stage) -> bool:
@@ -380,10 +398,22 @@ def _schedule(
         assert matched is not None
         s, loops = matched
         return grouped(s, cluster.root, name, cluster.parts, loops, target, known, threads=threads)
+    if cluster.inside and is_depthwise(s, cluster.inside[-1]) and len(cluster.inside) == 1:
+        (name,) = cluster.inside
+        if (found := _image_loops(s, cluster.root, name)) is not None:
+            s, loops = found
+            how = (loops, cluster.image, target)
+            return depthwise(s, cluster.root, name, *how, threads=threads)
     if cluster.inside:
         s = _without_instructions(s, cluster.inside)
         return rows(s, cluster.root, cluster.inside, target, image=cluster.image, threads=threads)
     return elementwise(s, cluster.root, target, threads=threads)
+
+
+def _image_loops(s: Schedule, root: str, name: str) -> tuple[Schedule, list[str]] | None:
+    """The loops of the root for the axes of windows of channels, if it has a loop for each."""
+    found = matching_loops(s, root, name)
+    return found if found is not None and len(found[1]) > 1 else None
 
 
 def _without_instructions(s: Schedule, names: Sequence[str]) -> Schedule:

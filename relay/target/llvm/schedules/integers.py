@@ -17,6 +17,8 @@ The left factor is broadcast, word by word: a word has as many numbers as the in
 at once. They must be contiguous in memory, or else in a copy, which also converts them and pads the
 last word with zeros. The right factor is converted when it is packed (`contraction`).
 
+Sums over windows of single channels have words too (`depthwise`).
+
 Results are exact: sums wrap at 32 bits, so that any order of additions gives the same bits.
 """
 
@@ -26,6 +28,7 @@ from collections.abc import Callable
 
 from relay.immutable import frozen
 from relay.target.llvm.schedules.contraction import Form, is_constant, recognize
+from relay.target.llvm.schedules.depthwise import in_words, windows
 from relay.target.llvm.target import LLVMTarget
 from relay.te import expr as te
 from relay.te.compute import Procedure, Tensor, axis_name, from_bodies
@@ -56,6 +59,8 @@ def use_dot_products(s: Schedule, target: LLVMTarget, constants: set[int]) -> Sc
         form = recognize(s, name, constants)
         if form is not None:
             s = _rewrite(s, name, form, found, constants)
+        elif found is DOT4:
+            s = _depthwise(s, name, constants)
     return s
 
 
@@ -99,7 +104,7 @@ def _rewrite(
         to_left, to_right = (
             (_flip_high_bit, _unchanged) if turns_left else (_unchanged, _flip_high_bit)
         )
-        s = _correct_sums(s, name, form, right if turns_left else left)
+        s = _correct_sums(s, name, form.reduced, right if turns_left else left)
 
     count = te.Axis(te.INDEX, word.axis.name, tiles(word.axis.extent, steps))
     step = te.Axis(te.INDEX, "t", te.const(steps, te.INDEX))
@@ -119,6 +124,27 @@ def _rewrite(
     s = recompute(s, name, te.Reduce("int32", SUM, (*others, count, step), (product,)))
     s = _inline_copied(s, word.read.source)
     return tensorize(s, name, s[name].loops[-1].name, instruction)
+
+
+def _depthwise(s: Schedule, name: str, constants: set[int]) -> Schedule:
+    """Rewrite a sum over windows of single channels."""
+    reduction = s[name].computation.reduction
+    assert reduction is not None
+    value = reduction.values[0]
+    assert isinstance(value, te.Binary)
+    for factors in ((value.left, value.right), (value.right, value.left)):
+        image, weight = map(_short_operand, factors)
+        if image is None or weight is None or (found := windows(s, name, image, weight)) is None:
+            continue
+        if image.dtype == weight.dtype:
+            turned = is_constant(weight, constants)
+            s = _correct_sums(s, name, found.reduced, weight if turned else image)
+            if turned:
+                image = _flip_high_bit(image)
+            else:
+                weight = _flip_high_bit(weight)
+        return in_words(s, name, found, image, weight, DOT4)
+    return s
 
 
 # --- the factor that is broadcast
@@ -222,17 +248,17 @@ def _flip_high_bit(value: te.Expr) -> te.Expr:
     return te.bitcast(value ^ 128, "int8")
 
 
-def _correct_sums(s: Schedule, name: str, form: Form, other: te.Expr) -> Schedule:
+def _correct_sums(s: Schedule, name: str, reduced: tuple[te.Axis, ...], other: te.Expr) -> Schedule:
     """Correct the sums, for their readers, for the flipped bit of one factor."""
     op = s[name].computation
     over = [axis for axis in op.axes if axis in te.variables(other)]
     fresh: dict[te.Var, te.Expr] = {
-        axis: te.Axis(te.INDEX, axis.name, axis.extent) for axis in (*over, *form.reduced)
+        axis: te.Axis(te.INDEX, axis.name, axis.extent) for axis in (*over, *reduced)
     }
     own = tuple(one for axis in over if isinstance(one := fresh[axis], te.Axis))
-    reduced = tuple(one for axis in form.reduced if isinstance(one := fresh[axis], te.Axis))
+    summed = tuple(one for axis in reduced if isinstance(one := fresh[axis], te.Axis))
     value = te.cast(te.substitute(other, fresh), "int32") * 128
-    (sums,) = from_bodies(own, (te.Reduce("int32", SUM, reduced, (value,)),), f"{name}.sums")
+    (sums,) = from_bodies(own, (te.Reduce("int32", SUM, summed, (value,)),), f"{name}.sums")
     places = [op.axes.index(axis) for axis in over]
 
     def corrected(read: te.Read) -> te.Expr:
