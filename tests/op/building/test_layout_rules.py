@@ -180,6 +180,9 @@ def test_every_rule_is_tried():
         "any",
         "nn.adaptive_max_pool2d",
         "qnn.quantize",
+        "qnn.subtract",
+        *(f"qnn.{name}" for name in ("tanh", "erf", "exp", "log", "sqrt", "rsqrt", "abs")),
+        "qnn.hardswish",
     }
     missing = {name for name in rules if f"{name}(" not in text}
     assert missing <= more_axes | same_rule | on_request
@@ -187,11 +190,15 @@ def test_every_rule_is_tried():
 
 QUANTIZED = """
     def @main(%x: Tensor[(1, 4, 6, 6), int8], %w: Tensor[(8, 4, 1, 1), int8],
-              %s: Tensor[(8), float32]) {{
+              %s: Tensor[(8), float32], %b: Tensor[(8, 1, 1), int8]) {{
       %0 = qnn.conv2d(%x, %w, 0, 0, 0.5f, 0.25f, out_dtype="int32", channels=8, kernel_size=[1, 1]);
       %1 = qnn.requantize(%0, {}, 0, 0.5f, 0, axis=1, out_dtype="int8");
-      %2 = qnn.avg_pool2d(%1, 0.5f, 0, 0.25f, 0, pool_size=[2, 2]);
-      qnn.dequantize(%2, 0.25f, 0, axis=1, out_dtype="float32")
+      %2 = qnn.add(%b, %1, 0.5f, 1, 0.25f, 0, 0.5f, 0);
+      %3 = qnn.sigmoid(%2, 0.5f, 0, 0.125f, 0);
+      %4 = qnn.leaky_relu(%3, 0.125f, 0, 0.25f, 0, alpha=0.5f);
+      %5 = qnn.mul(%4, %1, 0.25f, 0, 0.5f, 0, 0.5f, 0);
+      %6 = qnn.avg_pool2d(%5, 0.5f, 0, 0.25f, 0, pool_size=[2, 2]);
+      qnn.dequantize(%6, 0.25f, 0, axis=1, out_dtype="float32")
     }}
 """
 
@@ -206,7 +213,8 @@ def test_quantized_numbers_follow_where_their_scales_do(scale, layout):
     x, w = (
         random.integers(-99, 99, shape).astype("int8") for shape in ((1, 4, 6, 6), (8, 4, 1, 1))
     )
-    args = x, w, np.linspace(0.01, 0.2, 8).astype("float32")
+    bias = random.integers(-99, 99, (8, 1, 1)).astype("int8")
+    args = x, w, np.linspace(0.01, 0.2, 8).astype("float32"), bias
     found, expected = (
         relay.create_executor("debug", mod=m).evaluate()(*args).numpy() for m in (after, before)
     )
@@ -224,3 +232,17 @@ def test_pools_of_one_and_three_axes_follow():
         after = ConvertLayout({f"nn.conv{rank}d": [layout, "default"]})(module)
         assert f'pool_size={[2] * rank}, layout="{layout}"' in str(after).replace(" }", "")
         assert str(after).count("layout_transform(") == 3
+
+
+@pytest.mark.parametrize("scale", ["%s", "0.5f"])
+def test_quantised_sums_have_scales_of_their_own_in_the_original_layout(scale):
+    source = f"""
+        def @main(%x: Tensor[(1, 4, 6, 6), int8], %w: Tensor[(8, 4, 1, 1), int8],
+                  %s: Tensor[(8), float32], %z: Tensor[(8), int32]) {{
+          %0 = nn.conv2d(%x, %w, out_dtype="int32");
+          %1 = cast(%0, dtype="int8");
+          qnn.add(%1, %1, {scale}, {"%z" if scale == "%s" else "0"}, 0.5f, 0, 0.5f, 0, lhs_axis=1)
+        }}"""
+    before = InferType()(relay.parse(HEADER + source))
+    after = ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(before)
+    assert laid_back(after) == (scale == "%s")
