@@ -26,6 +26,7 @@ class Emit(StrEnum):
     object = "object"
     archive = "archive"
     shared = "shared"
+    c = "c"
     relay = "relay"
     onnx = "onnx"
     program = "program"
@@ -40,12 +41,13 @@ SUFFIXES = {
     ".o": Emit.object,
     ".a": Emit.archive,
     ".so": Emit.shared,
+    ".c": Emit.c,
     ".relay": Emit.relay,
     ".onnx": Emit.onnx,
     ".ll": Emit.llvm,
     ".s": Emit.asm,
 }
-LIBRARIES = (Emit.object, Emit.archive, Emit.shared)
+LIBRARIES = (Emit.object, Emit.archive, Emit.shared, Emit.c)
 
 
 def compile(
@@ -74,8 +76,16 @@ def compile(
     checked: Annotated[
         bool, typer.Option("--checked", help="An index out of range ends the run.")
     ] = False,
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--embed/--no-embed",
+            help="The weights of a library inside of it, or in a file beside it (.weights).",
+        ),
+    ] = True,
 ) -> None:
-    """Compile a model: an executable (.relayx), a library for C (.o, .a, .so), or a text.
+    """Compile a model: an executable (.relayx), a library for C (.o, .a, .so) or its source (.c),
+    or a text.
 
     The texts are `relay`, the program after the passes of the level; `program`, the instructions
     around the kernels; `expressions`, `loops`, `llvm` and `asm`, the kernels on their way to code.
@@ -90,6 +100,14 @@ def compile(
         )
     if output == STDOUT and kind in (Emit.artifact, Emit.onnx, *LIBRARIES):
         raise typer.BadParameter(f"`{kind.value}` is no text", param_hint="--output")
+    if not embed and kind not in LIBRARIES:
+        raise typer.BadParameter(
+            f"`{kind.value}` has no weights to leave out", param_hint="--no-embed"
+        )
+    if kind is Emit.c:
+        target = _source_target(target)
+        if output.is_dir():
+            output /= f"{model.stem}.c"
     if output != STDOUT and not output.absolute().parent.is_dir():
         raise RelayError(f"cannot write `{output}`: there is no folder `{output.parent}`")
     shapes = options.shapes_of(shape)
@@ -119,9 +137,23 @@ def compile(
         if kind is Emit.artifact:
             exe.save(output)
         elif kind in LIBRARIES:
-            exe.export(output, kind.value)
+            exe.export(output, kind.value, embed=embed)
         else:
             write_text(TEXTS[kind](exe), output)
+
+
+def _source_target(target: str | None) -> str:
+    """The target that is written as C."""
+    from relay.target.target import described
+
+    if target is None:
+        return Emit.c.value
+    if described(target).kind != Emit.c.value:
+        raise RelayError(
+            f"source text in C is for any processor, and not for `{target}`; leave --target away, "
+            "or emit an object, an archive or a shared library"
+        )
+    return target
 
 
 def _integers(data: Sequence[Path]) -> Callable[[Any, Any], Any]:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from relay.executors.report import BenchmarkResult, Kernels, Memory, Profile, ti
 from relay.executors.roof import Roof
 from relay.executors.state import HasState
 from relay.executors.weights import HasWeights
+from relay.files import as_path
 from relay.immutable import frozen
 from relay.program import program as isa
 from relay.program.native import NativeProgram
@@ -40,6 +41,8 @@ from relay.target.target import Target
 
 if TYPE_CHECKING:
     from relay.interpreter.values import Value
+
+_KINDS: Final = {".c": "c", ".a": "archive", ".so": "shared"}  # others are object files
 
 
 @frozen
@@ -184,16 +187,19 @@ class Executable(HasWeights, HasState, ABC):
     def export(
         self,
         path: str | os.PathLike[str],
-        kind: str = "object",
+        kind: str | None = None,
         *,
         name: str | None = None,
         embed: bool = True,
     ) -> Path:
-        """Write the model for C: an "object", an "archive" or a "shared" library, and a header.
+        """Write the model for C: an "object", an "archive" or a "shared" library, or source text,
+        "c", of the target `c`; and a header. By default what the end of the name says.
 
         Returns the path of the header, whose names begin with `name`, by default that of the file.
         Without `embed` the weights are a separate file.
         """
+        if kind is None:
+            kind = _KINDS.get(as_path(path).suffix, "object")
         return self.code.target.export(self, path, kind, name=name, embed=embed)
 
     def save(self, path: str | os.PathLike[str], *, params: bool = False) -> None:

@@ -44,12 +44,14 @@ def loops_of(
     checked: bool,
     sizes: Sequence[Extent],
     known: Mapping[Extent, int] | None = None,
+    unroll: bool = True,
 ) -> tuple[te_lower.LoweredLoops, tuple[Extent, ...]]:
     """The loops of a schedule, and the dynamic `sizes` they read. Without `facts` expressions are
-    not legalized. What is `known` of the sizes takes their place."""
+    not legalized. What is `known` of the sizes takes their place. Without `unroll`, and where there
+    are checks, which copies would repeat, loops to unroll stay loops."""
     loops = te_lower.lower(schedule)
-    # copies of unrolled loops would repeat the checks
-    body = rolled(loops.body) if checked else unchecked(loops.body)
+    body = loops.body if unroll and not checked else rolled(loops.body)
+    body = body if checked else unchecked(body)
     if facts is not None:
         body = legalize(body, facts)
     # for dynamic sizes there are several copies of the code: full tiles and tails

@@ -50,6 +50,7 @@ KINDS: Final = {
     "llvm": "relay.target.llvm.target:LLVMTarget",
     "cuda": "relay.target.cuda.target:CUDATarget",
     "accel": "relay.target.accel.target:AccelTarget",
+    "c": "relay.target.c.target:CTarget",
 }
 # Short names of machines.
 SHORT: Final = {"wasm32": "llvm -mtriple=wasm32-unknown-unknown -mattr=+simd128"}

@@ -30,7 +30,8 @@ class Facts:
     has_f16c: bool = True
     has_rounding: bool = True  # floor, ceil, trunc, round
     has_nearest: bool = False  # from float32 to the nearest int32
-    instructions: frozenset[str] = frozenset()  # of `relay.te.instruction`, by name
+    # of `relay.te.instruction`, by name, and functions of `relay.scalar_functions` that stay calls
+    instructions: frozenset[str] = frozenset()
 
 
 def carrier(dtype: str) -> str:
@@ -105,10 +106,9 @@ def _one(before: te.Expr, after: te.Expr, facts: Facts) -> te.Expr:
             if before.dtype in narrow.STORAGE and after.function in ("popcount", "clz"):
                 counted = _of_few_bits(after, te.width(before.dtype))
                 return narrow.low_bits(counted, before.dtype)
-            if after.function in facts.instructions:
-                return after
             if after.function in INSTRUCTIONS:
-                return INSTRUCTIONS[after.function].expand(after)
+                one = INSTRUCTIONS[after.function]
+                return after if after.function in facts.instructions else one.expand(after)
             return elementary.expand(te.Call(kind, after.function, after.args), facts)
         case _:
             return te.remake(before, after)

@@ -59,6 +59,7 @@ LAYERS = (
     "cache",
     "target.llvm",
     "target.cuda",
+    "target.c",
     "frontend",
     "export",
     "optim",
@@ -121,8 +122,8 @@ def parsed_file(path):
     return ast.parse(path.read_text())
 
 
-# Programs whose control flow is native code of the host.
-HOSTED = "target.cuda.program."
+# Programs whose control flow is native code of the host, and kernels that its runtime calls.
+HOSTED = ("target.cuda.program.", "target.c.")
 
 
 def part_of(module):

@@ -1,7 +1,6 @@
 """Functions written out stay within their stated errors, and do as C does at the edges."""
 
 import math
-from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
@@ -12,12 +11,13 @@ from relay.scalar_functions import FUNCTIONS, PREDICATES
 from relay.te import math as elementary
 from relay.te.evaluate import evaluate
 from relay.te.expr import Binary, Call, Compare, Select, Unary
+from relay.te.legalize import Facts
 from relay.tree import postorder
 from tests.support.sampling import some_of
 
 MACHINES = {
-    "all": SimpleNamespace(has_fma=True, has_rounding=True),
-    "baseline": SimpleNamespace(has_fma=False, has_rounding=False),
+    "all": Facts(has_fma=True, has_rounding=True),
+    "baseline": Facts(has_fma=False, has_rounding=False),
 }
 FLOATS = ("float32", "float64")
 NAMES = [name for name in FUNCTIONS if name not in ("fma", "popcount", "clz", "copysign")]

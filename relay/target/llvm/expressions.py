@@ -7,7 +7,6 @@ has faster ones); under a mask only active lanes are read.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -28,6 +27,7 @@ from relay.target.llvm.writer import (
 from relay.te import access
 from relay.te import expr as te
 from relay.te.loops import Buffer
+from relay.te.shared import shared_parts
 from relay.te.simplify import Linear
 
 _LONG = 40  # operations that are worth a branch
@@ -412,24 +412,3 @@ def read_from(buffer: te.Source, total: Linear) -> frozenset[int]:
 def _is_inside(place: Value, limit: Value) -> bool:
     """Whether two literals are in order."""
     return place.text.isdigit() and limit.text.isdigit() and int(place.text) < int(limit.text)
-
-
-def shared_parts(first: te.Expr, second: te.Expr) -> list[te.Expr]:
-    """Reads and shared subexpressions that both of two expressions always compute, in dependency
-    order.
-
-        f(x) if c else x + 1     and     x     ->     x     when c is something else
-    """
-    both = te.Select(first.dtype, te.Var("bool", "c"), first, second)
-    uses = Counter(id(child) for part in tree.postorder(both) for child in tree.children(part))
-    certain: dict[int, frozenset[te.Expr]] = {}
-    for part in tree.postorder(both):
-        if isinstance(part, te.Select):
-            always = certain[id(part.if_true)] & certain[id(part.if_false)]
-            always |= certain[id(part.condition)]
-        else:
-            always = frozenset().union(*(certain[id(child)] for child in tree.children(part)))
-        counts = isinstance(part, te.Read | te.Select) or uses[id(part)] > 1
-        certain[id(part)] = always | {part} if counts else always
-    wanted = certain[id(both)]
-    return [part for part in tree.postorder(both) if part in wanted and part is not both]

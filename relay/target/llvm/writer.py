@@ -15,12 +15,12 @@ from relay import dtypes
 from relay.immutable import frozen
 from relay.target.llvm import abi
 from relay.target.llvm.target import LLVMTarget
-from relay.te.expr import INDEX, Const, Expr, Var, binary, const, width
+from relay.te.expr import Const, Expr, Var, width
 from relay.te.simplify import Simplifier
 from relay.te.work import Counted
+from relay.te.workspace import ALIGNMENT as ALIGNMENT
+from relay.te.workspace import Workspace
 from relay.tree import Steps
-
-ALIGNMENT = 64
 
 _TYPES = {
     "bool": "i1",
@@ -107,23 +107,6 @@ Emission = Steps[Value]
 
 
 @dataclass
-class Memory:
-    """A stack allocator of workspace bytes, with its high-water mark."""
-
-    used: Expr = field(default_factory=lambda: const(0, INDEX))
-    most: Expr = field(default_factory=lambda: const(0, INDEX))
-
-    @contextmanager
-    def take(self, size: Expr) -> Iterator[Expr]:
-        """Allocate `size` bytes inside the block: their offset."""
-        offset = self.used
-        self.used = offset + (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
-        self.most = binary("max", self.most, self.used)
-        yield offset
-        self.used = offset
-
-
-@dataclass
 class KernelContext:
     """State that the functions of one kernel share."""
 
@@ -135,8 +118,8 @@ class KernelContext:
     has_sizes: bool = False  # it has dynamic sizes
     functions: list[str] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)  # what each check guards
-    shared: Memory = field(default_factory=Memory)
-    per_worker: Memory = field(default_factory=Memory)
+    shared: Workspace = field(default_factory=Workspace)
+    per_worker: Workspace = field(default_factory=Workspace)
     parallel_loops: int = 0
     may_stop: bool = False  # it returns early if a loop was interrupted
     counted: Counted = field(default_factory=dict)  # the work of its loops

@@ -41,5 +41,7 @@ def expand(expr: Expr, facts: Facts) -> Expr:
             return const(function == "isfinite", "bool")
     if dtype not in ("float32", "float64"):
         raise RelayError(f"`{function}` is a function of floats, found {dtype}")
+    if function in facts.instructions:
+        return expr
     module: Any = import_module(f"relay.te.math.{known.module}")
     return getattr(module, function)(Floats(dtype, facts), *args)  # type: ignore[no-any-return]

@@ -9,7 +9,6 @@ import pytest
 from relay import dtypes, te
 from relay.target.llvm.writer import (
     KernelContext,
-    Memory,
     Value,
     Writer,
     item_bytes,
@@ -76,23 +75,6 @@ def test_numbers_are_written_by_their_bits(value: float, dtype: str, wanted: str
 def test_narrow_floats_are_never_written() -> None:
     with pytest.raises(TypeError, match="float16 is computed as float32"):
         literal(te.const(1.0, "float16"))
-
-
-def test_memory_is_handed_out_like_a_stack() -> None:
-    memory = Memory()
-    with memory.take(te.index(100)) as first, memory.take(te.index(1)) as second:
-        assert (first, second) == (te.index(0), te.index(128))  # where vectors may begin
-    with memory.take(te.index(64)) as third:
-        assert third == te.index(0)
-    assert memory.most == te.index(192)
-
-
-def test_memory_of_a_size_that_a_run_finds_is_handed_out_too() -> None:
-    memory, n = Memory(), te.Var("int64", "n")
-    with memory.take(n * 4) as first, memory.take(te.index(64)) as second:
-        assert first == te.index(0)
-        assert second == (n * 4 + 63) // 64 * 64
-    assert memory.used == te.index(0)
 
 
 def test_what_is_computed_inside_is_not_known_after() -> None:

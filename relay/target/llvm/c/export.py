@@ -50,6 +50,11 @@ def export(
 ) -> Path:
     """Write the library to `path` and the header beside it; returns the path of the header."""
     path = as_path(path)
+    if kind == "c":
+        raise RelayError(
+            f"source text in C is not made for `{target}`: compile with target='c', which is for "
+            "any processor"
+        )
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
     if kind == "folder":

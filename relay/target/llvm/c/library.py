@@ -113,24 +113,46 @@ class StraightLibrary(CLibrary):
         return [*tables, assemble(_STATE, names | more)]
 
     def header(self, embed: bool) -> str:
-        upper = self.name.upper()
-        macros = [f"#define {upper}_THREADS {self.threads}"]
-        for kind, infos in (("INPUT", self.inputs), ("OUTPUT", self.outputs)):
-            macros.append(f"#define {upper}_{kind}S {len(infos)}")
-            macros.extend(
-                f"#define {upper}_{kind}_{number}_BYTES {info.nbytes}"
-                for number, info in enumerate(infos)
-            )
-        return _HEADER.substitute(
-            name=self.name,
-            guard=f"{upper}_H",
-            opening=opening(self.name, self.target),
-            macros="\n".join(macros),
-            inputs=_described(self.inputs),
-            outputs=_described(self.outputs),
+        return straight_header(
+            self.name,
+            opening(self.name, self.target),
+            self.inputs,
+            self.outputs,
+            bool(self.state),
+            threads=self.threads,
             weights=self.weights_place(embed),
-            reset=_RESET.substitute(name=self.name) if self.state else "",
         )
+
+
+def straight_header(
+    name: str,
+    opening: str,
+    inputs: Sequence[TensorInfo],
+    outputs: Sequence[TensorInfo],
+    has_state: bool,
+    *,
+    threads: int,
+    weights: str,
+) -> str:
+    """The header of a straight-line model; `weights` is the argument of `create` for them."""
+    upper = name.upper()
+    macros = [f"#define {upper}_THREADS {threads}"]
+    for kind, infos in (("INPUT", inputs), ("OUTPUT", outputs)):
+        macros.append(f"#define {upper}_{kind}S {len(infos)}")
+        macros.extend(
+            f"#define {upper}_{kind}_{number}_BYTES {info.nbytes}"
+            for number, info in enumerate(infos)
+        )
+    return _HEADER.substitute(
+        name=name,
+        guard=f"{upper}_H",
+        opening=opening,
+        macros="\n".join(macros),
+        inputs=_described(inputs),
+        outputs=_described(outputs),
+        weights=weights,
+        reset=_RESET.substitute(name=name) if has_state else "",
+    )
 
 
 def _described(infos: Sequence[TensorInfo]) -> str:

@@ -113,6 +113,11 @@ def opening(name: str, target: LLVMTarget) -> str:
     return textwrap.fill(sentence, 100, subsequent_indent="   ", break_on_hyphens=False)
 
 
+def weights_place(name: str, embed: bool) -> str:
+    """The argument of `create` for the weights, for the header."""
+    return "NULL for those inside" if embed else f"{name}.weights"
+
+
 def initial_name(state: str) -> str:
     """The name of what a state begins with, among the weights."""
     return f"state {state}"
@@ -155,7 +160,7 @@ class CLibrary(ABC):
 
     def weights_place(self, embed: bool) -> str:
         """The argument of `create` for the weights, for the header."""
-        return "NULL for those inside" if embed else f"{self.name}.weights"
+        return weights_place(self.name, embed)
 
     def compiled(
         self, code: Sequence[str], text: str, imports: frozenset[str] = frozenset(), **options: Any
