@@ -91,11 +91,83 @@ def test_values_and_pictures_have_their_old_places(capsys):
     assert debug.debug_get_output(0).shape == (1, 128)
 
 
+IMPORTS = """
+import relay.compat.tvm.relay as relay
+from relay.compat.tvm import IRModule, nd, relay
+from relay.compat.tvm.relay import analysis, build_module, expr, frontend, testing, transform, ty
+from relay.compat.tvm.relay.testing import mlp, resnet
+from relay.compat.tvm.relay.testing.init import create_workload
+import relay.compat.tvm.relay.testing.resnet as resnet
+from relay.compat.tvm.relay.adt import Match
+from relay.compat.tvm.relay.analysis import free_vars
+from relay.compat.tvm.relay.build_module import bind_params_by_name
+from relay.compat.tvm.relay.dataflow_pattern import is_op, wildcard
+from relay.compat.tvm.relay.expr import Call, Constant, Var
+from relay.compat.tvm.relay.expr_functor import ExprMutator, ExprVisitor
+from relay.compat.tvm.relay.frontend import from_onnx
+import relay.compat.tvm.relay.frontend.onnx
+from relay.compat.tvm.relay.function import Function
+from relay.compat.tvm.relay.loops import while_loop
+from relay.compat.tvm.relay.op.contrib import register
+from relay.compat.tvm.relay.op.nn import conv2d, dense
+from relay.compat.tvm.relay.op.reduce import sum
+from relay.compat.tvm.relay.op.tensor import exp
+from relay.compat.tvm.relay.op.transform import reshape
+from relay.compat.tvm.relay.prelude import Prelude
+from relay.compat.tvm.relay.qnn.op import quantize
+from relay.compat.tvm.relay.scope_builder import ScopeBuilder
+from relay.compat.tvm.relay.transform import FoldConstant
+from relay.compat.tvm.relay.ty import TensorType
+from relay.compat.tvm.contrib import graph_executor, relay_viz, utils
+from relay.compat.tvm.contrib.graph_executor import GraphModule
+from relay.compat.tvm.contrib.debugger.debug_executor import create
+from relay.compat.tvm.ir import IRModule
+from relay.compat.tvm.ir.instrument import PassInstrument
+from relay.compat.tvm.ir.transform import PassContext, Sequential
+from relay.compat.tvm.runtime import vm
+from relay.compat.tvm.runtime.vm import VirtualMachine
+from relay.compat.tvm.target import Target
+from relay.compat.tvm.transform import PassContext
+from relay.compat.tvm.tir import Var
+from relay.compat.tvm.relay.nn import *
+"""
+
+
+def test_every_form_of_import_finds_the_names_of_this_package():
+    for line in IMPORTS.strip().splitlines():
+        names = {}
+        exec(line, names)
+    assert names["dense"] is relay.nn.dense
+    names = {}
+    exec("from relay.compat.tvm.relay.testing import resnet", names)
+    exec("from relay.compat.tvm.relay.transform import FoldConstant", names)
+    exec("from relay.compat.tvm.relay.testing.resnet import get_workload", names)
+    assert names["resnet"].get_workload is relay.testing.resnet.get_workload
+    assert names["FoldConstant"] is relay.transform.FoldConstant
+    assert names["get_workload"] is relay.testing.resnet.get_workload
+    assert relay.testing.__spec__.name == "relay.testing"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("from relay.compat.tvm import te", "relay.te has tensor expressions"),
+        ("import relay.compat.tvm.auto_scheduler", "relay.tune measures schedules"),
+        ("from relay.compat.tvm.contrib import cc", 'export."lib.so", "shared"'),
+        ("import relay.compat.tvm.relay.nothing", "No module named"),
+        ("from relay.compat.tvm.relay.testing import nothing", "cannot import name"),
+    ],
+)
+def test_imports_of_what_is_not_there_say_so(line, message):
+    with pytest.raises(ImportError, match=message):
+        exec(line, {})
+
+
 def test_every_name_leads_somewhere():
     for module in (tvm, tvm.ir, tvm.contrib, tvm.contrib.debugger, tvm.autotvm):
         for name in dir(module):
             assert getattr(module, name) is not None, name
-    assert tvm.relay.nn is relay.nn and tvm.relay.Function is relay.Function
+    assert tvm.relay.nn.dense is relay.nn.dense and tvm.relay.Function is relay.Function
     assert not hasattr(tvm, "typo")
     with pytest.raises(AttributeError, match="did you mean `target`"):
         tvm.traget  # noqa: B018

@@ -7,7 +7,10 @@
 docs/porting.md lists what differs. What has no counterpart is an error that says what to use.
 """
 
+from relay.compat.tvm.modules import register
 from relay.compat.tvm.names import module_names
+
+__path__ = [*__path__, register()]
 
 _SCHEDULES = "relay.tune measures schedules, and relay.compile uses the best"
 

@@ -1,6 +1,9 @@
 """`tvm.ir`: types, modules, equality, and what passes are made with."""
 
+from relay.compat.tvm.modules import PLACE
 from relay.compat.tvm.names import module_names
+
+__path__ = [PLACE]
 
 _NAMES = """
 relay IRModule GlobalVar Op RelayError Span SourceName save_json load_json TensorType TupleType

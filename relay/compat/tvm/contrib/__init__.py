@@ -1,6 +1,9 @@
 """`tvm.contrib`: the graph executors, pictures, and folders for a time."""
 
+from relay.compat.tvm.modules import PLACE
 from relay.compat.tvm.names import module_names
+
+__path__ = [*__path__, PLACE]
 
 __getattr__, __dir__ = module_names(
     "tvm.contrib",
