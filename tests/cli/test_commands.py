@@ -192,9 +192,21 @@ def test_code_of_other_machines_is_printed(model, command):
     assert "define " in command(*compiled, *arm, "llvm")
     assert "fmla" in command(*compiled, *arm, "asm")
     assert "relay program" in command(*compiled, *arm, "program")
-    wrong = ("compile", model / "mlp.onnx", "-o", model / "arm.o", "--target", arm[0])
-    assert "another processor" in command(*wrong, code=1)
-    assert not (model / "arm.o").exists()
+    command("compile", model / "mlp.onnx", "-o", model / "arm.o", "--target", arm[0])
+    assert (model / "arm.o").read_bytes()[18] == 183  # AArch64
+
+
+def test_source_in_c_is_for_any_machine(model, command, tmp_path):
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "net.c")
+    assert "int net_run(" in (tmp_path / "net.c").read_text()
+    command("compile", model / "mlp.onnx", "-o", tmp_path, "--emit", "c", "--no-embed")
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made == {"net.c", "net.h", "mlp.c", "mlp.h", "mlp.weights"}
+    machine = ("--target", "llvm -mtriple=aarch64-linux-gnu")
+    text = command("compile", model / "mlp.onnx", "-o", tmp_path / "arm.c", *machine, code=1)
+    assert "leave --target away" in text
+    command("compile", model / "mlp.onnx", "-o", tmp_path / "m.relayx", "--no-embed", code=2)
+    assert {path.name for path in tmp_path.iterdir()} == made
 
 
 def test_options_that_could_not_count_are_refused(model, command, tmp_path):

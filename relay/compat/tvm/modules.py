@@ -14,6 +14,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -58,7 +59,7 @@ class _Finder:
         return spec
 
 
-class _Loader:
+class _Loader(Loader):
     """Makes a module with the names of another."""
 
     def __init__(self, home: ModuleType) -> None:
@@ -87,5 +88,5 @@ def public(home: ModuleType) -> Sequence[str]:
 
 def register() -> str:
     """`PLACE`, known to the import system."""
-    sys.path_importer_cache.setdefault(PLACE, _Finder())  # type: ignore[arg-type]
+    sys.path_importer_cache.setdefault(PLACE, _Finder())
     return PLACE
