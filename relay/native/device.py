@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from relay.native import heap, layout
+from relay.native import free_lists, heap, layout
 from relay.native.notation import assemble
 
 # --- the record of a device
@@ -73,39 +73,19 @@ def text() -> str:
     return assemble(_DEVICE, names)
 
 
-_DEVICE: Final = """
+_DEVICE: Final = (
+    """
 ; --- blocks
 
-; Ask the device for memory; frees unused blocks and tries again before it fails.
-define internal ptr @relay_device_memory(ptr %context, ptr %device, i64 %size)
-    noinline cold nounwind {
-entry:
-  %limit = load i64, ptr %context[$limit]
-  %limited = icmp ne i64 %limit, 0
-  %allocate = load ptr, ptr %device[$allocate]
-  br label %attempt
-attempt:
-  %again = phi i1 [ false, %entry ], [ true, %trim ]
-  %taken = load i64, ptr %device[$all_bytes]
-  %total = add i64 %taken, %size
-  %past = icmp ugt i64 %total, %limit
-  %refused = and i1 %limited, %past
-  br i1 %refused, label %failed, label %ask
-ask:
-  %memory = call ptr %allocate(ptr %device, i64 %size)
-  br eq ptr %memory, null, label %failed, label %done
-failed:
-  br i1 %again, label %give.up, label %trim
-trim:
-  call void @relay_device_trim(ptr %device)
-  br label %attempt
-done:
-  store i64 %total, ptr %device[$all_bytes]
-  ret ptr %memory
-give.up:
-  ret ptr null
-}
-
+; Ask the device for memory; frees unused blocks and tries again before it fails."""
+    + free_lists.within_limit(
+        "@relay_device_memory(ptr %context, ptr %device, i64 %bytes)",
+        taken="%device[$all_bytes]",
+        ask="%allocate = load ptr, ptr %device[$allocate]\n"
+        "  %memory = call ptr %allocate(ptr %device, i64 %bytes)",
+        trim="call void @relay_device_trim(ptr %device)",
+    )
+    + """
 ; The header of a block of at least `bytes`, or null.
 define internal ptr @relay_device_block(ptr %context, i64 %bytes) noinline nounwind {
 entry:
@@ -113,14 +93,9 @@ entry:
   br ugt i64 %bytes, $largest, label %fail, label %find
 find:
   %wanted = call i64 @llvm.umax.i64(i64 %bytes, i64 $small)
-  %class = call i64 @relay_block_class(i64 %wanted)
-  %lists = getelementptr i8, ptr %device, i64 $lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  br eq ptr %first, null, label %make, label %take
-take:
-  %free = load ptr, ptr %first[$free_next]
-  store ptr %free, ptr %list
+  %class = call i64 @relay_block_class(i64 %wanted)"""
+    + free_lists.take("lists", "%device", "[$free_next]", otherwise="make")
+    + """
   ret ptr %first
 make:
   %header = call ptr @malloc(i64 $header)
@@ -145,12 +120,9 @@ fail:
 }
 
 define internal void @relay_drop_device_block(ptr %device, ptr %block) nounwind {
-  %class = load i64, ptr %block[$class_at]
-  %lists = getelementptr i8, ptr %device, i64 $lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  store ptr %first, ptr %block[$free_next]
-  store ptr %block, ptr %list
+  %class = load i64, ptr %block[$class_at]"""
+    + free_lists.put("%block", "lists", "%device", "[$free_next]")
+    + """
   ret void
 }
 
@@ -308,3 +280,4 @@ done:
   ret i32 0
 }
 """
+)

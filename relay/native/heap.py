@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from relay.native import layout
+from relay.native import free_lists, layout
 from relay.native.notation import assemble
 
 SMALL: Final = 64 * (layout.SMALL_CLASSES - 1)  # bytes; larger pieces are blocks
@@ -55,17 +55,13 @@ def text() -> str:
     return assemble(_HEAP, names)
 
 
-_FAST: Final = """
+_FAST: Final = (
+    """
 ; Allocate 64 * class bytes, or null; counts an object.
 define internal ptr @relay_obtain(ptr %context, i64 %class) alwaysinline nounwind {
-entry:
-  %lists = getelementptr i8, ptr %context, i64 $small_lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  br eq ptr %first, null, label %more, label %take
-take:
-  %next = load ptr, ptr %first
-  store ptr %next, ptr %list
+entry:"""
+    + free_lists.take("small_lists", "%context", "", otherwise="more")
+    + """
   br label %done
 more:
   %carved = call ptr @relay_carve(ptr %context, i64 %class)
@@ -80,20 +76,19 @@ fail:
   ret ptr null
 }
 
-define internal void @relay_give(ptr %context, ptr %piece, i64 %class) alwaysinline nounwind {
-  %lists = getelementptr i8, ptr %context, i64 $small_lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  store ptr %first, ptr %piece
-  store ptr %piece, ptr %list
+define internal void @relay_give(ptr %context, ptr %piece, i64 %class) alwaysinline nounwind {"""
+    + free_lists.put("%piece", "small_lists", "%context", "")
+    + """
   %freed = load i64, ptr %context[$freed]
   %freed.more = add i64 %freed, 1
   store i64 %freed.more, ptr %context[$freed]
   ret void
 }
 """
+)
 
-_HEAP: Final = """
+_HEAP: Final = (
+    """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare i64 @llvm.ctlz.i64(i64, i1)
@@ -103,34 +98,14 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 ; --- memory of the system
 
-; Allocate, or null; frees cached blocks and tries again before it fails.
-define internal ptr @relay_reserve(ptr %context, i64 %bytes) noinline cold nounwind {
-entry:
-  %limit = load i64, ptr %context[$limit]
-  %limited = icmp ne i64 %limit, 0
-  br label %attempt
-attempt:
-  %again = phi i1 [ false, %entry ], [ true, %trim ]
-  %taken = load i64, ptr %context[$heap_bytes]
-  %total = add i64 %taken, %bytes
-  %past = icmp ugt i64 %total, %limit
-  %refused = and i1 %limited, %past
-  br i1 %refused, label %failed, label %ask
-ask:
-  %memory = call ptr @malloc(i64 %bytes)
-  br eq ptr %memory, null, label %failed, label %done
-failed:
-  br i1 %again, label %give.up, label %trim
-trim:
-  call void @relay_trim(ptr %context)
-  br label %attempt
-done:
-  store i64 %total, ptr %context[$heap_bytes]
-  ret ptr %memory
-give.up:
-  ret ptr null
-}
-
+; Allocate, or null; frees cached blocks and tries again before it fails."""
+    + free_lists.within_limit(
+        "@relay_reserve(ptr %context, i64 %bytes)",
+        taken="%context[$heap_bytes]",
+        ask="%memory = call ptr @malloc(i64 %bytes)",
+        trim="call void @relay_trim(ptr %context)",
+    )
+    + """
 define internal void @relay_return(ptr %context, ptr %chunk) noinline cold nounwind {
   %bytes = load i64, ptr %chunk[$chunk_bytes]
   %taken = load i64, ptr %context[$heap_bytes]
@@ -280,14 +255,9 @@ entry:
 find:
   %wanted = call i64 @llvm.umax.i64(i64 %bytes, i64 $small)
   %class = call i64 @relay_block_class(i64 %wanted)
-  %size = call i64 @relay_block_size(i64 %wanted)
-  %lists = getelementptr i8, ptr %context, i64 $block_lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  br eq ptr %first, null, label %make, label %take
-take:
-  %free = load ptr, ptr %first[$chunk_free]
-  store ptr %free, ptr %list
+  %size = call i64 @relay_block_size(i64 %wanted)"""
+    + free_lists.take("block_lists", "%context", "[$chunk_free]", otherwise="make")
+    + """
   br label %done
 make:
   %made = call ptr @relay_chunk(ptr %context, i64 %size)
@@ -320,12 +290,9 @@ define internal void @relay_drop_chunk(ptr %context, ptr %chunk) nounwind {
 entry:
   %class = load i64, ptr %chunk[$chunk_class]
   br uge i64 %class, $uncached, label %system, label %keep
-keep:
-  %lists = getelementptr i8, ptr %context, i64 $block_lists
-  %list = getelementptr ptr, ptr %lists, i64 %class
-  %first = load ptr, ptr %list
-  store ptr %first, ptr %chunk[$chunk_free]
-  store ptr %chunk, ptr %list
+keep:"""
+    + free_lists.put("%chunk", "block_lists", "%context", "[$chunk_free]")
+    + """
   ret void
 system:
   call void @relay_unlink_block(ptr %context, ptr %chunk)
@@ -474,3 +441,4 @@ done:
   ret void
 }
 """
+)
