@@ -79,8 +79,8 @@ def main() -> int:
         print("\n".join(refused))
         return 0
     from tests.frontend.tensorflow.cases import all_cases
-    from tests.frontend.tensorflow.judge import recorded
     from tests.frontend.tensorflow.models import PROGRAMS, RECORDED, agree, save
+    from tests.frontend.tensorflow.oracle import recorded
 
     chosen = [one for one in all_cases() if re.search(options.match, one.operator)]
     if options.record:

@@ -1,4 +1,4 @@
-"""How an executable is called that was compiled from a model: like the model.
+"""Calling conventions: an executable that was compiled from a model is called like the model.
 
     def forward(self, ids, mask=None, *, cache): …
 
@@ -27,7 +27,7 @@ from relay.immutable import frozen
 class Argument:
     """An argument: its name, its structure, and its place among those given by position.
 
-    One that may be left out is what it is then: `default`, whose structure is fixed.
+    One that may be left out has a `default`, a structure without tensors.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Nested Python data around tensors: which it is, taking it apart, putting it together again.
+"""The structure of nested Python data around tensors: description, flattening, rebuilding.
 
     Structure of {"ids": tensor, "more": [tensor, None]}
         dict "ids" "more" | tensor | list of 2 | tensor | fixed None

@@ -137,7 +137,7 @@ class OpDef(ir.Op):
     sign: SignRule | None = None
     # how the gradients of its arguments follow from those of its results, or why there is no rule
     gradient: Rule = None
-    expansion: Expansion | None = None  # other operators that compute it, which are optimized
+    expansion: Expansion | None = None  # optimized operators that compute the same
     layout: LayoutRule | None = None
     identity: float | None = None  # the right operand that gives the left; -inf is the lowest value
     row_reductions: int = 0  # along `axis`, each followed by another pass over the row

@@ -13,7 +13,7 @@ Clip = Callable[[Sequence[Expr], Sequence[TensorType]], list[Expr]]
 
 
 def clip_norm(limit: float) -> Clip:
-    """Scale all gradients alike so that their norm, that of one long vector, is `limit` at most.
+    """Scale all gradients by one factor so that their global norm is at most `limit`.
 
     The factor is limit / (norm + 1e-6), as in PyTorch.
     """

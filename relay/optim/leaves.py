@@ -1,4 +1,4 @@
-"""Weights as tensors with names: what a parameter of any type is made of.
+"""Parameters of any type as named tensors.
 
     {"net": Net(w, [b, c])}     net.w, net.layers.0, net.layers.1
 

@@ -1,10 +1,10 @@
-"""Optimizers: what becomes of a weight, given its gradient, as expressions.
+"""Optimizers: the update of a weight by its gradient, as expressions.
 
     class Plain(relay.optim.Optimizer):
         def update(self, site): return site.weight - site.rate * site.gradient, ()
 
-Names and formulas are those of PyTorch. What an optimizer keeps for each weight is a tensor like
-the weight, zero at first; `slots` are their names.
+Names and formulas are those of PyTorch. An optimizer has state for each weight: tensors of
+its type, initially zero, which `slots` names.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     for i in n // 6: …; for i in n % 6: …      ->     n = 128:   for i in 21: …; for i in 2: …
 
-A specialised kernel is called as the one over any sizes is, for which it stands in. It computes the
+A specialized kernel is called like the kernel over any sizes that it replaces. It computes the
 same sums in the same order, so its results are the same to the bit.
 """
 

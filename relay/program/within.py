@@ -1,4 +1,4 @@
-"""Straight-line code within a limit of memory: values are computed again, until the plan fits."""
+"""Straight-line code within a limit of memory: values are rematerialized until the plan fits."""
 
 from __future__ import annotations
 

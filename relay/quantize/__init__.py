@@ -1,4 +1,4 @@
-"""Quantization: a network in floats becomes one in integers.
+"""Quantization: floating-point networks become integer networks.
 
 mod = relay.quantize.quantize(mod, params, dataset)          under relay.quantize.qconfig(…)
 exe = relay.compile(model, quantize=relay.quantize.int8(dataset))

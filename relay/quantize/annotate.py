@@ -9,10 +9,10 @@ fn (%x, %x.scale, …, %dense_0.weight.scale, …) {
 }
 
 The rule of an operator (`relay.op.quantization`) says which arguments it has as integers. Products
-want theirs; what only moves or averages elements wants them if its result is wanted; an elementwise
-operator takes what is there. So a value is quantized once, however many read it, and no value that
-fusion keeps in registers is: in `add(conv2d(%x, %w), %y)` the sums are added as they are. Where two
-products meet, one of them is in memory, and is quantized.
+quantize theirs; operators that move or average elements do so if their result is quantized, and
+elementwise operators if an argument is. A value is quantized once for all its readers, and values
+that fusion keeps in registers are not: in `add(conv2d(%x, %w), %y)` the sums are added as they are.
+Where two products meet, one of them is in memory, and is quantized.
 
 The parameters that are added to `main` are scales and ends; `calibrate` replaces them by constants.
 Until then the result is a program like any other, and can be run with scales of one's own.

@@ -1,11 +1,11 @@
-"""Biases for what rounding weights does on average:
+"""Bias correction: compensate for the mean error of rounded weights:
 
 nn.conv2d(point(%x), point(W))
 ->
 add(nn.conv2d(point(%x), point(W)), b)
 
-With few bits the mean of a channel of sums moves, because the errors of its weights do not cancel
-out for the data that there are. `b` is that difference with the sign changed: the mean of the
+With few bits the mean of an output channel shifts, because the errors of its weights do not cancel
+out over the data. `b` is that difference with the sign changed: the mean of the
 product of the data, in floats, with the errors of the weights, over all examples.
 """
 
@@ -94,7 +94,7 @@ def _axes_of_a_channel(e: Expr) -> list[int] | None:
 
 
 def _error(weight: Expr) -> np.ndarray:
-    """What rounding adds to a weight."""
+    """The rounding error of a weight."""
     assert isinstance(weight, Call)
     point = Point(weight)
     assert isinstance(point.data, Constant)

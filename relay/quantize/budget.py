@@ -73,13 +73,13 @@ class Budget:
 
 
 def budget(metric: Metric, drop: float = 0.5) -> Budget:
-    """A budget for `keep_float`: as many layers stay floats as it takes for the metric to drop by
-    at most `drop`."""
+    """A budget for `keep_float`: the fewest layers stay floats with which the metric drops by at
+    most `drop`."""
     return Budget(metric, drop)
 
 
 def sorted_by_damage(trial: Trial, dataset: Dataset, progress: Progress) -> Sequence[str]:
-    """The layers, the one first that does most to the results when it is quantized alone."""
+    """The layers by the error of the results when each is quantized alone, the largest first."""
     batches = [*islice(dataset.batches(trial.params, ""), EXAMPLES)]
     exact = [trial.network(())(**batch) for batch in batches]
     damage: dict[str, float] = {}

@@ -4,9 +4,9 @@ concatenate((point(%a, scale 0.1), point(%b, scale 0.2)))  and a point of scale 
 ->
 concatenate((point(%a, scale 0.2), point(%b, scale 0.2)))
 
-A part that nobody else reads is rounded to the common scale anyway, and once is better than twice.
-One with other readers has the common scale if that costs them little; otherwise it keeps its own,
-and is requantized.
+A part without other readers is rounded to the common scale anyway; rounding it to its own scale
+first would add an error. A part with other readers gets the common scale if their error grows
+little; otherwise it keeps its own, and is requantized.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Dense layers with constant weights, wherever they are: what is found for each takes its place.
+"""Replaces dense layers with constant weights, in all functions of a module.
 
-Layers in branches, loops and functions are among them, so no values of a run are asked for.
+This includes layers in branches and loops, so it uses no calibration data.
 """
 
 from __future__ import annotations

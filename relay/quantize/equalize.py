@@ -1,12 +1,12 @@
-"""Equal ranges for the channels between two convolutions or dense layers:
+"""Equalize the ranges of channels between two convolutions or dense layers:
 
 nn.dense(nn.relu(nn.dense(%x, W)), V)
 ->
 nn.dense(nn.relu(nn.dense(%x, W / s)), V * s)
 
-A ReLU, a pool or a reshape of whole channels lets a positive factor of a channel through. `s` is
-the one with which the weights that make a channel and those that read it have the same range: so a
-scheme with one scale for a tensor loses less in channels of small weights.
+ReLU, pooling and reshapes of whole channels commute with a positive factor per channel. `s` gives
+the weights that compute a channel and those that read it the same range, so that a per-tensor scale
+loses less precision in channels with small weights (cross-layer equalization).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole flow: a network in floats becomes one in integers.
+"""The whole flow, from a floating-point network to one in integers.
 
 mod = relay.quantize.quantize(mod, params, dataset)
 exe = relay.compile(model, quantize=relay.quantize.int8(dataset))

@@ -1,7 +1,7 @@
 """The distribution of the elements of a tensor over many batches, and the ranges chosen from it.
 
 A histogram has a fixed number of bins around zero; where an element does not fit, pairs of bins
-become one, so that nothing has to be known in advance and every batch is seen once.
+are merged, so that the range need not be known in advance and each batch is read once.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def least_divergence(found: Histogram, integers: Integers) -> tuple[float, float
     """The range whose integers have the distribution with the least Kullback-Leibler divergence
     from that of the elements.
 
-    What lies outside of a range is at its ends. The integers say how many elements belong to each,
-    and so the same for all bins that it has. Zeros are left out: after a ReLU they say nothing
+    Elements outside of a range are clipped to its ends. The distribution of the integers spreads
+    the elements of each evenly over its bins. Zeros are left out: after a ReLU they say nothing
     about the other elements.
     """
     centers = found.centers.reshape(-1, COARSE).mean(1)

@@ -1,4 +1,4 @@
-"""Additions of integers whose scales differ by powers of two stay on integers:
+"""Add integers whose scales differ by powers of two without floats:
 
 %0 = qnn.dequantize(%sums, 0.0078125f, 0);
 qnn.quantize(add(%0, qnn.dequantize(%b, 0.5f, 0)), 1f, 0, out_dtype="int8")

@@ -1,4 +1,4 @@
-"""What quantization cost, as a table, as JSON and as a picture."""
+"""The error that quantization adds, as a table, as JSON and as a plot."""
 
 from __future__ import annotations
 

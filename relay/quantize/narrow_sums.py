@@ -4,9 +4,9 @@ qnn.dense(%x, W, 3, 0, sx, sw, out_dtype="int32")
 ->
 cast(qnn.dense(%x, W, 3, 0, sx, sw, out_dtype="int16"), dtype="int32")
 
-The proof is in the weights: the largest sum is reached where every element of the data is at that
-end of its range which the sign of its weight asks for. Where it is too large, the input channels
-are divided among a few sums, which are added in 32 bits; where that does not do, the accumulator
+The weights prove it: a sum is largest where every element of the data is at the end of its range
+that the sign of its weight selects. Where it is too large, the input channels
+are divided among a few sums, which are added in 32 bits; where that is not enough, the accumulator
 stays as it is.
 """
 

@@ -1,4 +1,4 @@
-"""Conversions of inputs and results as functions of their own, for machines without floats:
+"""Move the conversions of inputs and results into separate functions, for machines without floats:
 
 def @main(%x) { dequantize(qnn.dense(quantize(%x), …)) }
 ->
@@ -59,7 +59,7 @@ def partitioned(module: IRModule, *, fully_integral: bool = False) -> IRModule:
 
 
 def _quantized(param: Var, main: Function) -> Expr:
-    """The only thing that is made of an input, if that is its integers; else the input."""
+    """The quantized input, if nothing else reads the input; otherwise the input."""
     found: Expr = param
     for name in ("qnn.quantize", "clip"):
         readers = [
@@ -79,7 +79,7 @@ def _quantized(param: Var, main: Function) -> Expr:
 
 
 def _last_integers(body: Expr) -> list[Expr]:
-    """What is dequantized for the results; the results themselves where that does not do."""
+    """The integers that are dequantized for the results, or else the results themselves."""
     found: list[Expr] = []
     pending, seen = [body], set[Expr]()
     while pending:

@@ -5,7 +5,7 @@ print(report)                   a table
 report.json()                   the same for programs
 report.plot("layers.svg")       the signal-to-noise ratios as bars
 
-Other ways to quantize are judged by the sums of layers:
+Other ways to quantize are compared by the sums of layers:
 
 relay.quantize.report(mod, params, dataset, scheme=relay.quantize.mixed("bfloat16"))
 """
@@ -47,7 +47,7 @@ def report(
     examples = Dataset([*Dataset(dataset)])
     module = prerequisite_optimize(mod, params)
     if not isinstance(scheme, Scheme):
-        return _judged(module, examples, scheme)
+        return _compared(module, examples, scheme)
     trial = Trial(module, scheme, examples)
     watched = trial.watched()
     layers = [*trial.layers]
@@ -76,7 +76,7 @@ def report(
     return results.report(scheme.name, losses, kept, without_rule, module, realized, first)
 
 
-def _judged(module: IRModule, examples: Dataset, how: How) -> Report:
+def _compared(module: IRModule, examples: Dataset, how: How) -> Report:
     """The report on another program for the same network, from the sums of layers."""
     main = module["main"]
     layers = [*Network(main).layers.values()]

@@ -111,7 +111,7 @@ class Integers:
 
 @frozen
 class Parameters:
-    """Scales and zero points, of a tensor or of each of its channels."""
+    """Per-tensor or per-channel scales and zero points."""
 
     scale: np.ndarray  # float32
     zero_point: np.ndarray  # int64

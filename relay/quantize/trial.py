@@ -1,4 +1,4 @@
-"""A network compiled once, of which any set of layers can be quantized by its inputs.
+"""A network that is compiled once, and whose inputs select the layers that are quantized.
 
 Scales and ranges of the annotated network are inputs. With a step so small that rounding has no
 effect a layer computes as in floats, so one executable measures the cost of each layer.

@@ -1,12 +1,12 @@
-"""Dense layers with weights of few bits and data in floats:
+"""Weight-only quantization: dense layers with weights of few bits and data in floats:
 
 nn.dense(%x, W)
 ->
 nn.dense_nbits(%x, words of W, scales of its groups, 8f, bits=4)
 
-The elements of a group of a row have a scale. They are numbers again in registers, when they have
-been read: this is for products that wait for memory, as those of a language model that writes one
-word after the other. No examples are needed.
+Each group of elements in a row has a scale. Weights are dequantized in registers: this is for
+products that are bound by memory bandwidth, such as those of a language model that decodes one
+token at a time. No examples are needed.
 
     exe = relay.compile(model, quantize=relay.quantize.weight_only(bits=4))
 """

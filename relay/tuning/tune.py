@@ -42,7 +42,7 @@ from relay.tuning.worker import LOST, Timed, TrialWorker
 TURNS: Final = 3  # of every candidate
 FINAL_TURNS: Final = 11  # of the best one, once more
 LEAST: Final = 1.03  # how much faster a plan has to be
-JUDGE: Final = 60.0  # further seconds for what candidates are judged by, once a kernel
+BASELINE: Final = 60.0  # further seconds for the results that candidates are compared with
 
 
 def tune(
@@ -184,7 +184,7 @@ class Tuner:
             self.worker, self.asked = TrialWorker.start(), ""
             if self.worker is None or not self.worker.ready():
                 raise RelayError("candidates run in another process, and none starts here")
-        limit = self.timeout + (text != self.asked) * JUDGE
+        limit = self.timeout + (text != self.asked) * BASELINE
         self.asked = text
         options = replace(self.options, plan=plan)
         how = {"threads": self.threads, "turns": turns}

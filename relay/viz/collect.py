@@ -224,7 +224,7 @@ def _plain(graph: Graph, name: str, explained: Mapping[int, list[Explained]]) ->
 
 
 def _in_groups(nodes: list[list[Any]], box: int, members: list[int]) -> None:
-    """Puts the members of a box into groups of neighbours, until there are few enough."""
+    """Puts the members of a box into groups of neighbors, until there are few enough."""
     while len(members) > MEMBERS:
         groups = []
         for start in range(0, len(members), MEMBERS):

@@ -147,7 +147,7 @@ def test_every_bit_is_set_half_the_time(name: str) -> None:
     assert scipy.stats.chi2.sf(np.square(deviations).sum(), 64) > RARE
 
 
-def test_neighbours_are_not_correlated() -> None:
+def test_neighbors_are_not_correlated() -> None:
     values = uniform(KEY, COUNT)
     for lag in (1, 2, 3, 4, 5, 8):
         correlation = np.corrcoef(values[:-lag], values[lag:])[0, 1]

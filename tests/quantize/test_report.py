@@ -84,7 +84,7 @@ def test_values_that_are_zero_have_no_noise():
     assert json.loads(found.json())["losses"][0]["snr"] is None
 
 
-def test_other_ways_to_quantize_are_judged_by_the_sums_of_layers():
+def test_other_ways_to_quantize_are_compared_by_the_sums_of_layers():
     x = relay.var("x", shape=(2, 32))
     chance = np.random.default_rng(0)
     w = [relay.const(chance.standard_normal((32, 32)).astype("float32")) for _ in range(2)]

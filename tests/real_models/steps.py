@@ -1,13 +1,13 @@
 """A quantized model cut where it rounds to steps.
 
-    judged = cut(model)
-    judged.asked        the model, with all that it rounds among its results
-    judged.answered     every rounded tensor computed from those before it, which are inputs now
+    parts = cut(model)
+    parts.asked        the model, with all that it rounds among its results
+    parts.answered     every rounded tensor computed from those before it, which are inputs now
 
 A number between two steps is rounded up by one implementation and down by another that differs in
 its last bit; what follows differs by a step, ranges that are measured differ with it, and a network
-that is deep enough carries that to its results. How a compiler rounds can be judged where it begins
-from the very numbers that the oracle rounded, so what the oracle found goes into `answered`.
+that is deep enough carries that to its results. So each rounding is compared by itself, computed
+from the very numbers that the oracle rounded, which are inputs of `answered`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-# The outputs of an operator that stand for others: how far from those of a oracle is still right.
+# The outputs of an operator that stand for others: how far from those of an oracle is still right.
 ROUNDING = {
     "QuantizeLinear": ("steps",),
     "DynamicQuantizeLinear": ("steps", "scale", "steps"),

@@ -34,10 +34,10 @@ def test_a_real_model_gives_what_keras_gives(model: RealModel, tmp_path: Path) -
     except CannotBeHad as reason:
         pytest.skip(str(reason))
     exe = relay.compile(str(path))
-    judge = keras.models.load_model(path, compile=False)
+    original = keras.models.load_model(path, compile=False)
     for sizes in model.sizes:
         feeds = list(model.feeds(sizes).values())
-        (wanted,) = theirs(judge, feeds)
+        (wanted,) = theirs(original, feeds)
         given = np.asarray(exe(*feeds))
         assert given.shape == wanted.shape
         assert relative_error(given, wanted) <= 1e-3

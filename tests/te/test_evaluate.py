@@ -267,7 +267,7 @@ def test_loops_of_every_kind_branches_and_locals() -> None:
     assert steps.tolist() == [0, 1, 7, 8, 16, 111]
 
 
-def test_iterations_that_need_their_neighbours_are_found_out() -> None:
+def test_iterations_that_need_their_neighbors_are_found_out() -> None:
     out = te.Buffer("out", (te.index(64),), "int64")
     b = te.Builder()
     with b.loop(63, kind=Kind.PARALLEL) as i:

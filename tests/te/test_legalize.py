@@ -202,8 +202,8 @@ def test_functions_are_written_out_except_those_the_machine_has() -> None:
 
 def test_what_is_shared_stays_shared() -> None:
     def twice(a: Expr, b: Expr) -> Expr:
-        dear = te.call("exp", a)
-        return te.maximum(dear, dear * b)
+        costly = te.call("exp", a)
+        return te.maximum(costly, costly * b)
 
     once = len(list(postorder(legal_value(lambda a, b: te.call("exp", a)))))
     assert len(list(postorder(legal_value(twice)))) < once + 10

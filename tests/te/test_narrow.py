@@ -42,7 +42,7 @@ def same(found, expected):
 
 
 def halfway(dtype):
-    """Every number of the type, what lies halfway between neighbours, and just beside that."""
+    """Every number of the type, what lies halfway between neighbors, and just beside that."""
     with np.errstate(invalid="ignore"):  # NaN that signals
         numbers = patterns(dtype).astype(np.float64)
     numbers = np.unique(numbers[np.isfinite(numbers)])

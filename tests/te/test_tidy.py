@@ -449,7 +449,7 @@ def test_what_lies_where_the_guard_says_nothing_of_stays_guarded() -> None:
     assert "if" in tail
 
 
-def test_what_neighbours_ask_for_is_asked_once() -> None:
+def test_what_neighbors_ask_for_is_asked_once() -> None:
     i = te.Var(INDEX, "i")
     asks = [If(i < SIZE, Store(OUT, (const(n, INDEX),), X[n])) for n in range(3)]
     other = If(i < 3, Store(OUT, (const(3, INDEX),), X[3]))

@@ -1,4 +1,4 @@
-"""Random numbers of a graph: torch's generator draws them, in its order, ahead of what is compiled.
+"""Random numbers of a graph, drawn by torch's generator, in its order, before compiled code runs.
 
     mask = bernoulli(empty_like(x), 0.9); return x * mask
     ->  in PyTorch: mask = bernoulli(…)      compiled: return x * mask, with mask as an argument

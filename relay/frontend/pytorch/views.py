@@ -1,4 +1,4 @@
-"""Results of a graph that share memory: PyTorch makes the views, of what is compiled.
+"""Results of a graph that share memory: views, which PyTorch makes of what compiled code computes.
 
     total = x * 2; return total, total.view(-1)
     ->  compiled: total      then in PyTorch: total, total.view(-1)

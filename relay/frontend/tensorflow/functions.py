@@ -1,4 +1,4 @@
-"""Objects of TensorFlow: what it writes of them is read as from a file."""
+"""Objects of TensorFlow, which TensorFlow serializes, and which are read like files."""
 
 from __future__ import annotations
 

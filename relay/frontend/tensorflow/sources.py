@@ -1,4 +1,4 @@
-"""What people have, as a graph with inputs, results and variables.
+"""The forms in which models come, as a graph with inputs, results and variables.
 
 a path, or bytes        a frozen `GraphDef`, or a saved model
 a folder                a saved model

@@ -1,4 +1,4 @@
-"""Tensors of which a file has only some elements, in blocks.
+"""Block-sparse constants.
 
 The axes of the tensor come first, then those of its blocks; each is stored in the order of
 `traversal`, dense (all of its indices) or compressed (the indices that it has below each parent).

@@ -1,4 +1,4 @@
-"""The types of a module whose cells of gradients get another content.
+"""Replaces the content of gradient cells in the types of a module:
 
 type W_dual { W_dual((A, ref(A))) }    ->    type W_dual { W_dual((A, ref(Content[A]))) }
 """

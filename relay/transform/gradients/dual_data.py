@@ -42,7 +42,7 @@ MAX_CHAIN = 8
 
 
 class Way(Enum):
-    """What is made of a value."""
+    """The conversion of a value."""
 
     LIFT = "lift"  # its dual, with new cells
     VALUE = "value"  # of a dual: the value

@@ -1,4 +1,4 @@
-"""Make zeros that gradients begin with only where something reads them:
+"""Create the initial zeros of gradients only where something reads them:
 
 let %c = ref(zeros_like(%x));
 let %k = ref_read(%c);
@@ -12,7 +12,7 @@ ref_write(%c, Raw(%t))
 
 Every cell of a tensor holds a `GradCell` afterwards: nothing yet, or the tensor. The first gradient
 is written as it is, and a cell that no gradient arrives at, as in a branch that is not taken, takes
-no memory. Cells of tensors with extents that only the run knows stay as they are, and so do
+no memory. Cells of tensors with dynamic extents stay as they are, and so do
 programs that take or give cells, or have cells of any type in generic functions.
 """
 

@@ -1,4 +1,4 @@
-"""Which functions are known in the arguments of a call that stays.
+"""The known functions in the arguments of a residual call.
 
 Calls with the same functions share one copy of the callee. What else the arguments hold, and what
 the functions have captured, are the parameters of the copy:

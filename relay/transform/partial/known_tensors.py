@@ -1,4 +1,4 @@
-"""Operators on tensors that are known, and on shapes that types tell.
+"""Evaluates operators on known tensors, and on shapes that types determine.
 
     multiply(2f, 3f)  ->  6f        shape_of(%x)  ->  [2, 3]        for %x: Tensor[(2, 3), float32]
 

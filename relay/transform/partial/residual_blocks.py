@@ -1,4 +1,4 @@
-"""The residual program while it is made: blocks of slots that are filled on demand.
+"""The residual program under construction: blocks of slots that are filled on demand.
 
 A slot stands where the original program computes a value. It is filled when something residual
 needs the value, however late that is, so what nothing needs is never written:

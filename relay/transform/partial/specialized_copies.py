@@ -1,4 +1,4 @@
-"""Copies of global functions for the functions that they are given, in calls that stay:
+"""Copies of global functions, specialized to the functions that residual calls pass to them:
 
     @map(fn (%y) { multiply(%y, %x) }, %list)  ->  @map_f(%x, %list)
 

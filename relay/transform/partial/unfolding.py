@@ -1,4 +1,4 @@
-"""When a call of a known function is unfolded, and when it stays a call.
+"""Decides whether a call of a known function is unfolded or stays a call.
 
 A call is unfolded, tentatively. If the function is called again inside of it, that call is unfolded
 too as long as it is certain to be reached, or some known data or a known counter gets smaller:

@@ -48,10 +48,10 @@ class FakeQuantizationToInteger(ModulePass):
     """Operators on floats between conversions become operators on integers.
 
     With `hard_fail` it is an error if some are left; `optional_qnn_ops` names operators that are
-    exchanged on request only: "nn.softmax". `use_qat` asks for products of integers whose results
-    are not made into integers, and these are had without asking. `thorough` exchanges also what
+    exchanged on request only: "nn.softmax". `use_qat` has no effect: products whose results are not
+    quantized are computed in integers without it. `thorough` exchanges also what
     gains nothing, because fusion makes one kernel of it anyway, and what is rounded once more: a
-    mean before a product. `relay.compile` does without.
+    mean before a product. `relay.compile` runs without `thorough`.
     """
 
     opt_level = 0

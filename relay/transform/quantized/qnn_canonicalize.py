@@ -59,7 +59,7 @@ SUMS = "int32"
 
 @frozen
 class _Factor:
-    """Integers of 8 bits, and what is to be taken away from them; None where that is 0."""
+    """Integers of 8 bits, and the zero point to subtract from them; None where that is 0."""
 
     data: Expr
     zero_point: Expr | None

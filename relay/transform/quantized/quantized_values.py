@@ -31,7 +31,7 @@ class Affine:
 
     @classmethod
     def along(cls, scale: np.ndarray, zero_point: np.ndarray, axis: int) -> Affine:
-        """Scales and zero points, of which per-axis ones are along `axis`."""
+        """The same scales and zero points, along `axis` where they are per-axis."""
         is_per_tensor = scale.ndim == 0 and zero_point.ndim == 0
         return cls(scale, zero_point, -1 if is_per_tensor else axis)
 

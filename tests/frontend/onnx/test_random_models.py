@@ -123,8 +123,8 @@ def check_all(first: int, last: int) -> None:
     # what we refuse, and ONNX Runtime does not, is named, and rare
     refused = {number: one for number, one in found.items() if one.startswith("refused")}
     assert len(refused) <= 1 + (last - first) / 50, refused
-    judged_ones = [one for one in found.values() if one.startswith("agrees")]
-    assert len(judged_ones) >= 0.9 * (last - first)
+    agreeing = [one for one in found.values() if one.startswith("agrees")]
+    assert len(agreeing) >= 0.9 * (last - first)
 
 
 def test_a_few_open_models_agree_with_onnx_runtime() -> None:

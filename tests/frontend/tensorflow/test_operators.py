@@ -27,7 +27,7 @@ def test_compiled_operators_give_what_tensorflow_gave() -> None:
 def test_all_operators_give_what_tensorflow_gives(compiled: bool) -> None:
     pytest.importorskip("tensorflow", reason="tensorflow is not installed")
     from tests.frontend.tensorflow.cases import all_cases
-    from tests.frontend.tensorflow.judge import recorded
+    from tests.frontend.tensorflow.oracle import recorded
 
     for one in all_cases():
         with naming(str(one)):

@@ -92,7 +92,7 @@ def test_what_cannot_be_normalized_is_refused(build: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("channels", [5, relay.Any()])
-def test_a_window_has_no_more_neighbours_than_there_are_elements(channels: Any) -> None:
+def test_a_window_has_no_more_neighbors_than_there_are_elements(channels: Any) -> None:
     data = np.random.default_rng(0).standard_normal((2, 5, 3), "float32")
     # the mean is that of all channels, whatever the window: its size is also the factor
     wanted = torch.nn.functional.local_response_norm(torch.from_numpy(data), 11, 11.0, 0.75, 2.0)

@@ -64,7 +64,7 @@ def cubic(distance, alpha):
     return alpha * d**3 - 5 * alpha * d**2 + 8 * alpha * d - 4 * alpha if d < 2 else 0.0
 
 
-def neighbours(x, length, method, rounding, mode, alpha, exclude):
+def neighbors(x, length, method, rounding, mode, alpha, exclude):
     """(element, weight) for each element that is read at coordinate x."""
     if method == "nearest_neighbor":
         found = [(nearest(x, rounding, mode), 1.0)]
@@ -118,7 +118,7 @@ def resize(
         ]
         beyond = any(not 0 <= x <= length - 1 for x, length in zip(at, extents, strict=True))
         taps = [
-            neighbours(x, d, method, rounding_method, mode, cubic_alpha, cubic_exclude)
+            neighbors(x, d, method, rounding_method, mode, cubic_alpha, cubic_exclude)
             for x, d in zip(at, extents, strict=True)
         ]
         for n, c in np.ndindex(images.shape[:2]):

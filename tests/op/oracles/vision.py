@@ -203,7 +203,7 @@ def bilinear(plane, y, x):
 
 
 def largest_term(plane, y, x):
-    """The largest of what the neighbours of a place contribute: one plane for each of them."""
+    """The largest of what the neighbors of a place contribute: one plane for each of them."""
     height, width = plane.shape
     if y < -1 or y > height or x < -1 or x > width:
         return 0.0
@@ -214,7 +214,7 @@ def largest_term(plane, y, x):
         for b in (math.floor(x), math.floor(x) + 1)
         if a < height and b < width
     ]
-    # a neighbour that does not exist weighs nothing
+    # a neighbor that does not exist weighs nothing
     return max([value * share for value, share in shares] + [0.0] * (4 - len(shares)))
 
 

@@ -32,12 +32,12 @@ T = te.compute((9,), lambda i: X[i] * 2, "t")
 ARRAY = np.arange(9, dtype=np.int32)
 
 
-def neighbours() -> Schedule:
+def neighbors() -> Schedule:
     return create([te.compute((8,), lambda i: T[i] + T[i + 1], "y")])
 
 
 def test_without_a_place_a_stage_is_computed_before_its_readers() -> None:
-    assert text(neighbours()) == (
+    assert text(neighbors()) == (
         "workspace t: int32[9]\n"
         "for i in 9:\n"
         "  t[i] = (x[i] * 2:int32)\n"
@@ -47,7 +47,7 @@ def test_without_a_place_a_stage_is_computed_before_its_readers() -> None:
 
 
 def test_inside_a_loop_as_much_is_computed_as_one_turn_reads() -> None:
-    s = compute_at(neighbours(), "t", "y", "i")
+    s = compute_at(neighbors(), "t", "y", "i")
     assert tidy_text(s) == (
         "for i in 8:\n"
         "  workspace t: int32[2]\n"
@@ -59,7 +59,7 @@ def test_inside_a_loop_as_much_is_computed_as_one_turn_reads() -> None:
 
 
 def test_a_tile_reads_its_elements_and_one_more() -> None:
-    s = compute_at(split(neighbours(), "y", "i", 3), "t", "y", "i.o")
+    s = compute_at(split(neighbors(), "y", "i", 3), "t", "y", "i.o")
     assert [repr(size) for size in s["t"].region] == ["4"]
     assert_computes(s, {X: ARRAY})
 
@@ -120,17 +120,17 @@ def test_sizes_known_at_run_time(size: int) -> None:
 
 
 def test_memory_is_in_registers_on_the_stack_or_in_the_workspace() -> None:
-    s = compute_at(neighbours(), "t", "y", "i")
+    s = compute_at(neighbors(), "t", "y", "i")
     assert "register t: int32[2]" in text(set_scope(s, "t", MemoryScope.REGISTER))
     assert "stack t: int32[2]" in text(set_scope(s, "t", MemoryScope.STACK))
 
 
 def test_stores_may_go_past_the_caches() -> None:
-    assert stream(neighbours(), "y")["y"].streaming
+    assert stream(neighbors(), "y")["y"].streaming
 
 
 def placed() -> Schedule:
-    return compute_at(neighbours(), "t", "y", "i")
+    return compute_at(neighbors(), "t", "y", "i")
 
 
 def twice_read() -> Schedule:
@@ -141,13 +141,13 @@ def twice_read() -> Schedule:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: compute_at(neighbours(), "y", "t", "i"), "`y` is an output"),
-        (lambda: compute_at(neighbours(), "t", "t", "i"), "`t` does not read `t`"),
-        (lambda: compute_at(neighbours(), "t", "y", "j"), "no loop `j`"),
+        (lambda: compute_at(neighbors(), "y", "t", "i"), "`y` is an output"),
+        (lambda: compute_at(neighbors(), "t", "t", "i"), "`t` does not read `t`"),
+        (lambda: compute_at(neighbors(), "t", "y", "j"), "no loop `j`"),
         (lambda: compute_at(twice_read(), "t", "y", "i"), "`u` reads it too"),
         (lambda: inline(placed(), "y"), "`t` is computed inside `y`"),
-        (lambda: set_scope(neighbours(), "y", MemoryScope.REGISTER), "outputs, and only they"),
-        (lambda: set_scope(neighbours(), "t", MemoryScope.GLOBAL), "outputs, and only they"),
+        (lambda: set_scope(neighbors(), "y", MemoryScope.REGISTER), "outputs, and only they"),
+        (lambda: set_scope(neighbors(), "t", MemoryScope.GLOBAL), "outputs, and only they"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: Callable[[], Schedule], message: str) -> None:

@@ -1,4 +1,4 @@
-"""`tvm.contrib`: the graph executors, pictures, and folders for a time."""
+"""`tvm.contrib`: the graph executors, pictures, and temporary folders."""
 
 from relay.compat.tvm.modules import PLACE
 from relay.compat.tvm.names import module_names

@@ -1,4 +1,4 @@
-"""Folders that are there as long as somebody holds them."""
+"""Temporary folders, which exist as long as somebody holds them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import weakref
 
 
 class TempDirectory:
-    """A folder for a time; `relpath` names files in it."""
+    """A temporary folder; `relpath` names files in it."""
 
     def __init__(self) -> None:
         self.temp_dir = tempfile.mkdtemp()

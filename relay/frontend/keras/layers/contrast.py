@@ -42,7 +42,7 @@ def auto_contrast(node: Node, inputs: Expr) -> Expr:
 
 @table("ContrastLimitedAdaptiveHistogramEqualization")
 def clahe(node: Node, inputs: Expr) -> Expr:
-    """Levels by how many elements are darker in tiles around, between which they are mixed."""
+    """Adaptive histogram equalization, interpolated between tiles."""
     single = node.rank(inputs) == 3
     given = node.let(op.expand_dims(inputs, 0)) if single else inputs
     images = given if node.channels_last else node.let(op.transpose(given, (0, 2, 3, 1)))

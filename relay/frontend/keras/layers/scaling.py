@@ -1,4 +1,4 @@
-"""Layers that the networks of `keras.applications` bring along."""
+"""Layers that the networks of `keras.applications` define."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def corrcoef(node: Node, x: Expr) -> Expr:
 
 @table("numpy.Correlate")
 def correlate(node: Node, x1: Any, x2: Any) -> Expr:
-    """The sums of products of two signals, one moved along the other."""
+    """The cross-correlation of two signals."""
     left, right = promoted(node, x1, x2)
     dtype = {"int64": "float64"}.get(node.dtype(left), "float32")
     dtype = node.dtype(left) if dtypes.is_float(node.dtype(left)) else dtype

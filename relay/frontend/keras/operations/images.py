@@ -150,7 +150,7 @@ def gaussian_blur(node: Node, images: Expr) -> Expr:
 
 @table("image.SobelEdges")
 def sobel_edges(node: Node, images: Expr) -> Expr:
-    """How steep images are downwards and to the right."""
+    """The vertical and horizontal gradients of images."""
     plane = np.array([[-1.0, 0, 1], [-2, 0, 2], [-1, 0, 1]])
     across, down = (_depthwise(node, images, one, (1, 1)) for one in (plane, plane.T))
     return op.stack([down, across], axis=4)

@@ -72,7 +72,7 @@ def psnr(node: Node, x1: Any, x2: Any) -> Expr:
 
 @table("image.SSIM")
 def ssim(node: Node, image1: Any, image2: Any) -> Expr:
-    """How similar means, variances and covariances are in windows of a bell."""
+    """Structural similarity (SSIM), over Gaussian windows."""
     first, second = promoted(node, image1, image2)
     dtype = node.dtype(first)
     wide = [node.as_dtype(one, "float32") if dtype == "float16" else one for one in (first, second)]

@@ -1,4 +1,4 @@
-"""Numbers that are missing, their bits, and functions by loops and series."""
+"""Reductions that ignore NaN, the bits of floats, and functions by loops and series."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def i0(node: Node, x: Expr) -> Expr:
 
 @table("numpy.Gcd", "numpy.Lcm")
 def divisors(node: Node, x1: Any, x2: Any) -> Expr:
-    """By Euclid's algorithm, which needs no more turns than numbers of that size may take."""
+    """By Euclid's algorithm, which needs no more iterations than numbers of that size may take."""
     left, right = promoted(node, x1, x2)
     zero = node.number(0, left)
     whole = node.let(left + node.let(op.zeros_like(right)))
@@ -118,7 +118,7 @@ def scan_without_nan(node: Node, x: Expr) -> Expr:
 
 @table("numpy.Nanargmax", "numpy.Nanargmin")
 def place_without_nan(node: Node, x: Expr) -> Expr:
-    """-1 where all are missing."""
+    """-1 where all are NaN."""
     name = node.operator.removeprefix("Nan").title()
     if not dtypes.is_float(node.dtype(x)):
         return place(node.named(name), x)
@@ -131,7 +131,7 @@ def place_without_nan(node: Node, x: Expr) -> Expr:
 
 @table("numpy.Nanmedian", "numpy.Nanquantile", "numpy.Nanpercentile")
 def quantile_without_nan(node: Node, x: Expr, q: Any = 0.5) -> Expr:
-    """The element at a share of those that are there, sorted."""
+    """A quantile of the elements that are not NaN."""
     if not isinstance(q, int | float):
         raise node.refused("the share must be a number that is known before the model runs")
     share = float(q) / 100 if node.operator == "Nanpercentile" else float(q)
@@ -166,7 +166,7 @@ def quantile_without_nan(node: Node, x: Expr, q: Any = 0.5) -> Expr:
 
 
 def _weight(node: Node, part: Expr) -> Expr:
-    """How much of the upper neighbour there is."""
+    """The weight of the upper neighbor."""
     zero, half, one = (node.number(value, part) for value in (0, 0.5, 1))
     between = op.greater(part, zero)
     match node.option("method", "linear"):

@@ -1,4 +1,4 @@
-"""Fourier transforms, of which complex numbers are pairs of tensors, and parts of sequences."""
+"""Fourier transforms, with complex numbers as pairs of tensors, and frames of sequences."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def extract_sequences(node: Node, x: Expr) -> Expr:
 
 
 def sequences(node: Node, data: Expr, length: int, stride: int) -> Expr:
-    """Parts of the last axis, as rows."""
+    """Frames of the last axis, as rows."""
     axis = node.rank(data) - 1
     return node.let(op.sliding_window(data, axis, (length,), (stride,)))
 
@@ -81,7 +81,7 @@ def window_of(node: Node, length: int, size: int) -> np.ndarray:
 def short_time(
     node: Node, x: Expr, length: int, stride: int, size: int, *, center: bool
 ) -> fourier.Pair:
-    """The transforms of parts of a signal, each times a window."""
+    """The transforms of frames of a signal, each times a window."""
     if center:
         pads = [(0, 0)] * (node.rank(x) - 1) + [(size // 2, size // 2)]
         x = node.let(op.nn.mirror_pad(x, pads, "REFLECT"))
@@ -104,7 +104,7 @@ def stft(node: Node, x: Expr) -> list[Expr]:
 
 @table("math.ISTFT")
 def istft(node: Node, x: Any) -> Expr:
-    """Parts put over each other, divided by how much of a window lies over each element."""
+    """Overlapped and added frames, divided by the sum of the windows at each element."""
     data, (length, stride, size) = _pair(node, x), _sizes(node)
     center = bool(node.option("center", True))
     rows = fourier.irfft(node, data, size)
@@ -114,7 +114,7 @@ def istft(node: Node, x: Any) -> Expr:
     total = size + stride * (count - 1)
     places = (np.arange(count)[:, None] * stride + np.arange(size)).reshape(-1)
     if node.config.get("window", "hann") is not None and not (center and length == size):
-        # windows that are divided by their own sums, as if there were parts without end
+        # windows that are divided by their own sums, as if there were frames without end
         folds = -(-size // stride)
         square = np.pad(window**2, (0, folds * stride - size)).reshape(folds, stride).sum(0)
         weights, over = window / np.tile(square, folds)[:size], np.ones(total)

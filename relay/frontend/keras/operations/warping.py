@@ -1,4 +1,4 @@
-"""Images read at other places: coordinates, projections, scales."""
+"""Resampled images: by coordinates, projections, scales."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _mirrored(index: Expr, size: int) -> Expr:
 
 
 def _inside(index: Expr, size: int, fill: str) -> Expr:
-    """A place outside of an axis as one inside of it."""
+    """A coordinate outside of an axis, mapped into it."""
     match fill:
         case "wrap":
             return op.floor_mod(index, int64(size))

@@ -140,7 +140,7 @@ def loop(
 
 def _stacked(node: Node, kind: Rows, shape: Sequence[Dim], lists: tuple[Expr, Expr]) -> Expr:
     """Collected rows as one tensor."""
-    # without a row, what no input knows is 0
+    # without a row, extents that no input determines are 0
     sizes: list[Size] = [0, *(0 if isinstance(one, dims.Any) else one for one in shape)]
     empty = node.let(op.dyn.zeros(node.sizes(sizes), kind.row.dtype), declared=kind.chunk)
     whole = kind.all(node.scope.module, *lists, empty)

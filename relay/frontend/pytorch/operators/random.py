@@ -1,4 +1,4 @@
-"""Random tensors: of the shape, element type and distribution that torch says, other numbers.
+"""Random tensors, with the shapes, element types and distributions of torch, but other numbers.
 
 A call draws from the generator of its name, so that different calls draw different numbers, and
 every run the same ones.

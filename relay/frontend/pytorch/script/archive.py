@@ -3,8 +3,8 @@
 An archive has the code of its classes as text, which torch compiles, and a pickle of their
 attributes, which torch's own reader takes: it makes tensors, numbers, containers and objects of
 these classes, and calls nothing, unless a class says with `__setstate__` how it is made. An archive
-with such a class is refused. Text may be compressed, within bounds; what else there is, is stored,
-so that it is not larger than the file. The text itself is left to torch's own compiler.
+with such a class is refused. Text may be compressed, within bounds; all other entries are
+uncompressed, so that none is larger than the file. The text itself is left to torch's own compiler.
 """
 
 from __future__ import annotations

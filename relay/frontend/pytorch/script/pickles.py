@@ -1,7 +1,7 @@
 """The pickles in an archive of TorchScript, checked before torch's own reader gets them.
 
-Its reader takes every number in them for true: a storage that says to be longer than its data would
-be read beyond it. So a pickle has to be of the operations that torch writes, well formed, flat
+Its reader trusts every number in them: a storage that is declared longer than its data would be
+read out of bounds. So a pickle has to be of the operations that torch writes, well formed, flat
 enough to be freed without recursion, and of storages that their entries hold.
 """
 

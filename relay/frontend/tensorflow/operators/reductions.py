@@ -80,7 +80,7 @@ def cumulated(node: Node, data: Expr, axis: Expr) -> Expr:
 
 @table("CumulativeLogsumexp")
 def cumulative_logsumexp(node: Node, data: Expr, axis: Expr) -> Expr:
-    """Of what lies before each element, by the largest of all."""
+    """Running log-sum-exp, shifted by the largest element."""
     place = node.axis(axis, node.rank(data))
     backwards, exclusive = node.flag("reverse"), node.flag("exclusive")
     if backwards:

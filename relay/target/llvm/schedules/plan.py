@@ -3,7 +3,7 @@
     tile=6x4          register tiles of 6 rows and 4 vectors
     lines=out         lines of an image outside of panels of the weight; `in`: inside
     winograd=rows     Winograd's algorithm, a row of tiles at a time; `whole`: an image; `no`: never
-    plain             a loop for every axis, by which others are judged
+    plain             a loop for every axis: the baseline that others are compared with
 
 A plan changes how long a kernel takes, never what it computes; what does not fit a kernel has no
 effect on it. The empty plan leaves all decisions to the rules of this folder.

@@ -50,7 +50,7 @@ WINDOW: Final = 3
 TAPS: Final = TILE + WINDOW - 1  # elements of the image for a tile, along an axis
 POINTS: Final = (0.0, 1 / sqrt(2), -1 / sqrt(2), sqrt(2), -sqrt(2))
 
-_DECIMALS = 14  # of the matrices, so that equal numbers are
+_DECIMALS = 14  # to which the matrices are rounded, so that equal numbers compare equal
 _TRANSFORMS = 1.2  # the time of all, for one of products
 _NEAR, _FAR = 1 << 19, 24 << 20  # bytes of weights that stay in the L2 cache, and in L3
 _READ, _READ_FAR = 2.5, 9.0  # operations in the time of a byte from L3, and from memory

@@ -139,7 +139,7 @@ def _elementwise(draw: st.DrawFn, x: te.Tensor, *_: object) -> te.Tensor:
         lambda v: te.minimum(te.maximum(v, -3), 3) + 1,
         lambda v: te.select(v < 1, -v, v * 2),
         lambda v: te.absolute(v) - v,
-        # dear enough to be kept where it is read several times
+        # expensive enough to be stored where it is read several times
         lambda v: te.minimum(te.call("floor", v), te.call("ceil", v)),
     ]
     body = draw(st.sampled_from(bodies))

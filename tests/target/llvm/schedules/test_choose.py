@@ -37,14 +37,14 @@ def test_what_is_cheap_is_computed_where_it_is_read() -> None:
 
 def test_what_is_dear_and_read_often_is_kept() -> None:
     x = te.placeholder((64,), "float32", "x")
-    dear = te.compute((64,), lambda i: te.call("exp", x[i]), "dear")
-    (once,) = outlines([te.compute((64,), lambda i: dear[i] + 1, "y")], [x])
-    assert "dear" not in once
-    (often,) = outlines([te.compute((64, 64), lambda i, j: dear[i] + dear[j], "y")], [x])
+    costly = te.compute((64,), lambda i: te.call("exp", x[i]), "costly")
+    (once,) = outlines([te.compute((64,), lambda i: costly[i] + 1, "y")], [x])
+    assert "costly" not in once
+    (often,) = outlines([te.compute((64, 64), lambda i, j: costly[i] + costly[j], "y")], [x])
     assert often == unindented("""
-        workspace dear[64]
+        workspace costly[64]
         for 4
-          vector 16: dear
+          vector 16: costly
         for 64
           for 4
             vector 16: y
@@ -65,7 +65,7 @@ GELU = """(%x: Tensor[(128, 256), float32], %w: Tensor[(512, 256), float32],
         "%0 = add(nn.dense(%x, %w), %b); %1 = multiply(%0, multiply(%0, %0)); "
         "%2 = tanh(multiply(0.7978846f, add(%0, multiply(0.044715f, %1)))); "
         "multiply(multiply(0.5f, %0), add(1f, %2))",
-        # what is dear meets itself again
+        # an expensive value that is read twice
         "%0 = tanh(add(nn.dense(%x, %w), %b)); multiply(%0, subtract(1f, %0))",
         "%0 = sigmoid(nn.dense(%x, %w)); multiply(tanh(%0), exp(%0))",
     ],

@@ -165,7 +165,7 @@ def test_a_depthwise_convolution_keeps_parts_of_a_few_rows_in_registers() -> Non
 
 
 def test_pixels_whose_channels_are_one_vector_are_computed_together() -> None:
-    """They share the weights, and neighbours share most of what their windows read."""
+    """They share the weights, and neighbors share most of what their windows read."""
     source = """(%x: Tensor[(1, 4, 28, 28, 16), float32]) {
       nn.max_pool2d(%x, pool_size=[2, 2], strides=[2, 2], layout="NCHW16c")
     }"""
