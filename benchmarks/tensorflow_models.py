@@ -75,15 +75,16 @@ NETWORKS: dict[str, Network] = {
 }
 
 
-def converted(folder: Path) -> bytes | None:
-    """A saved model as a file of LiteRT, where the converter takes it."""
+def converted(folder: Path) -> tuple[bytes | None, str]:
+    """A saved model as a file of LiteRT, or why its converter does not make one."""
     import tensorflow as tf
 
     try:
         found: bytes = tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert()
-    except Exception:  # it refuses in many ways
-        return None
-    return found
+    except Exception as error:  # whatever the converter fails with
+        reason = str(error).strip().split("\n", 1)[0][:200]
+        return None, f"no LiteRT, {type(error).__name__}: {reason}"
+    return found, ""
 
 
 def litert(content: bytes, threads: int) -> Callable[[np.ndarray], Any]:
@@ -136,7 +137,7 @@ def measure(run: Run, name: str, folder: Path) -> None:
     options = {"threads": run.threads, "cache": Cache(str(folder / f"{name}.c"))}
     exe = relay.compile(mod, params, **options)
     seconds = time.perf_counter() - start
-    content = converted(saved)
+    content, reason = converted(saved)
     others = other_doors(mod, params, content, shape, **options)
     x = np.random.default_rng(0).uniform(-1, 1, shape).astype("float32")
     signature = [tf.TensorSpec(shape, "float32")]
@@ -165,7 +166,9 @@ def measure(run: Run, name: str, folder: Path) -> None:
         times,
         error=relative_error(exe(x), wanted),
         compile_s=seconds,
-        note="; ".join([*shares, f"imported and compiled in {seconds:.1f} s"]),
+        note="; ".join(
+            filter(None, [*shares, reason, f"imported and compiled in {seconds:.1f} s"])
+        ),
     )
 
 
