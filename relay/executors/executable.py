@@ -191,16 +191,19 @@ class Executable(HasWeights, HasState, ABC):
         *,
         name: str | None = None,
         embed: bool = True,
+        **limits: int,
     ) -> Path:
         """Write the model for C: an "object", an "archive" or a "shared" library, or source text,
-        "c", of the target `c`; and a header. By default what the end of the name says.
+        "c", of the target `c`; and a header. By default what the end of the name says. A "folder"
+        has what builds a program, for WebAssembly a module and a page.
 
         Returns the path of the header, whose names begin with `name`, by default that of the file.
-        Without `embed` the weights are a separate file.
+        Without `embed` the weights are a separate file. `limits` are the bytes that a
+        microcontroller has, `ram` and `flash`: a model that takes more is refused.
         """
         if kind is None:
             kind = _KINDS.get(as_path(path).suffix, "object")
-        return self.code.target.export(self, path, kind, name=name, embed=embed)
+        return self.code.target.export(self, path, kind, name=name, embed=embed, **limits)
 
     def save(self, path: str | os.PathLike[str], *, params: bool = False) -> None:
         """Write the executable to one file, for `relay.load`.

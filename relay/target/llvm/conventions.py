@@ -14,11 +14,18 @@ from relay.target.llvm.target import LLVMTarget
 _HEAD: Final = re.compile(r'^(define|declare)([^@\n]*)(@[\w.]+|@"[^"]*")\(([^)]*)\)', re.MULTILINE)
 
 
+_ATOMIC: Final = re.compile(
+    r"\b(load|store) atomic ([^\n]*?) (?:monotonic|acquire|release|seq_cst)\b"
+)
+
+
 def machine_texts(texts: Sequence[str], target: LLVMTarget) -> list[str]:
     """The same texts, for this target."""
     made = list(texts)
     if target.pointer_bits == 32:
         made = with_system([narrowed(text) for text in made])
+    if target.is_bare:  # one thread
+        made = [_ATOMIC.sub(r"\1 \2", text) for text in made]
     if target.arch not in ("x86_64", "aarch64"):  # the only ones that can preserve registers
         made = [text.replace("preserve_mostcc ", "") for text in made]
     if target.arch == "riscv64":

@@ -53,6 +53,8 @@ SPATIAL: Mapping[str, str] = {"nn.conv1d": "W", "nn.conv2d": "HW", "nn.conv3d": 
 
 def preferred(call: Call, target: LLVMTarget) -> Call | None:
     """The call in the preferred layouts, over the same arguments; None to keep it."""
+    if target.is_small:
+        return None
     if isinstance(call.op, OpDef) and call.op.name in BACKWARD:
         return _backward(call, call.op, target)
     if not isinstance(call.op, OpDef) or call.op.name not in SPATIAL:

@@ -23,6 +23,7 @@ MEMORY_FUNCTIONS: Final = frozenset({"memcpy", "memmove", "memset", "memcmp", "b
 
 _MAGIC: Final = b"\x7fELF"
 _SYMBOL_TABLE: Final = 2
+_WRITABLE, _ALLOCATED, _RUNS = 1, 2, 4  # flags of sections
 
 
 @frozen
@@ -78,6 +79,33 @@ def undefined_symbols(data: bytes) -> frozenset[str]:
                 start = names + name
                 found.add(data[start : data.index(b"\0", start)].decode())
     return frozenset(found - {"_GLOBAL_OFFSET_TABLE_"})
+
+
+@frozen
+class SectionSizes:
+    """How many bytes an object file takes in memory."""
+
+    code: int
+    constants: int
+    written: int  # variables
+
+
+def section_sizes(data: bytes) -> SectionSizes:
+    """The sizes of an ELF object; zeros for other formats."""
+    layout = _LAYOUTS.get(data[4]) if data.startswith(_MAGIC) else None
+    found = {"code": 0, "constants": 0, "written": 0}
+    if layout is None:
+        return SectionSizes(**found)
+    table, entry, count = layout.header.unpack_from(data)
+    narrow = data[4] == 1
+    for i in range(count):
+        start = table + entry * i
+        flags = int.from_bytes(data[start + 8 : start + (12 if narrow else 16)], "little")
+        size = layout.section.unpack_from(data, start)[2]
+        if flags & _ALLOCATED:
+            kind = "written" if flags & _WRITABLE else "code" if flags & _RUNS else "constants"
+            found[kind] += size
+    return SectionSizes(**found)
 
 
 # --- WebAssembly ---------------------------------------------------------------------------------

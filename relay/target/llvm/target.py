@@ -97,6 +97,7 @@ class LLVMTarget(Target):
         from relay.target.llvm.schedules.choose import choose
         from relay.target.llvm.schedules.plan import PLAIN, Plan
 
+        threads = threads and not self.is_bare
         if plan == PLAIN:
             return super().schedule(outputs, inputs, constants, threads=threads)
         how = {"threads": threads, "exact": exact}
@@ -211,6 +212,16 @@ class LLVMTarget(Target):
         return FACTS[self.arch].pointer_bits
 
     @property
+    def is_bare(self) -> bool:
+        """Whether there is no operating system: no threads, no files, static memory only."""
+        return self.arch in ("cortex_m", "wasm32")
+
+    @property
+    def is_small(self) -> bool:
+        """Whether code should be short rather than fast."""
+        return self.arch == "cortex_m"
+
+    @property
     def has_vectors(self) -> bool:
         """Whether vectors of 128 bits are registers; else LLVM makes scalars of them."""
         needed = {"arm": "neon", "riscv64": "v", "wasm32": "simd128"}.get(self.arch)
@@ -224,6 +235,8 @@ class LLVMTarget(Target):
         integers and narrower vectors.
         """
         have = self.enabled
+        if self.arch == "cortex_m":
+            return 32
         if have >= {"avx512f", "avx512bw", "avx512dq", "avx512vl"}:
             return 512
         return 256 if "avx2" in have else 128
@@ -303,6 +316,13 @@ class LLVMTarget(Target):
     # --- whole programs, and C
 
     def compile_program(self, program: Program, store: Store) -> NativeProgram:
+        if self.is_bare:
+            raise TargetError.of(
+                "a program with functions, branches, data or sizes of a run needs memory that "
+                f"grows, which there is none of on {FACTS[self.arch].name}",
+                expected="straight-line code over tensors of known sizes",
+                hint="a target with an operating system, such as aarch64-linux-gnu, runs it",
+            )
         from relay.target.llvm.program.compile import compile_program
 
         return compile_program(program, self, store)

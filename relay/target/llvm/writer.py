@@ -153,7 +153,8 @@ class KernelContext:
     @property
     def attributes(self) -> str:
         bits = self.target.vector_bits
-        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+        size = "minsize optsize " if self.target.is_small else ""
+        return f'nounwind {size}"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
 
 
 class Writer:

@@ -88,7 +88,7 @@ def lanes(stage: Stage, vector_bits: int) -> int:
     widest = max(map(_bytes, kinds), default=1)
     if all(tensor.dtype == INDEX for tensor in stage.tensors):
         widest = 8
-    return vector_bits // 8 // widest
+    return max(1, vector_bits // 8 // widest)
 
 
 def _bytes(dtype: str) -> int:

@@ -30,9 +30,12 @@ from relay.executors.elsewhere import ElsewhereExecutable
 from relay.executors.executable import Executable
 from relay.executors.straight_line import StraightLineExecutable
 from relay.files import as_path, replacing
+from relay.target.llvm.c.board import write_board
 from relay.target.llvm.c.folder import compiler, make_folder, write_sources
 from relay.target.llvm.c.library import StraightLibrary
 from relay.target.llvm.c.model import CLibrary, initial_name
+from relay.target.llvm.c.static import StaticLibrary
+from relay.target.llvm.c.web import write_web
 from relay.target.llvm.executable.cross import CrossExecutable
 from relay.target.llvm.target import LLVMTarget
 
@@ -47,6 +50,8 @@ def export(
     *,
     name: str | None = None,
     embed: bool = True,
+    ram: int = 0,
+    flash: int = 0,
 ) -> Path:
     """Write the library to `path` and the header beside it; returns the path of the header."""
     path = as_path(path)
@@ -58,7 +63,11 @@ def export(
     if kind not in KINDS:
         raise RelayError(f"a model is exported as {', '.join(KINDS)}, not as {kind!r}")
     if kind == "folder":
-        return _folder(exe, target, path, name, embed)
+        return _folder(exe, target, path, name, embed, ram=ram, flash=flash)
+    if ram or flash:
+        raise RelayError("limits of memory are of folders for microcontrollers")
+    if kind == "shared" and target.is_bare:
+        raise RelayError(f"there are no shared libraries for {target.arch}: export an object")
     name = identifier(path.stem.removeprefix("lib")) if name is None else name
     library = _checked(exe, target, name)
     header = path.with_suffix(".h")
@@ -97,12 +106,20 @@ def _checked(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
     return library_of(exe, target, name)
 
 
-def _folder(exe: Executable, target: LLVMTarget, path: Path, name: str | None, embed: bool) -> Path:
+def _folder(
+    exe: Executable, target: LLVMTarget, path: Path, name: str | None, embed: bool, **limits: int
+) -> Path:
     """Write the model with a program that runs it, and how that is built."""
     if not embed:
         raise RelayError("a model in a folder has its weights inside; export an object without")
     name = identifier(path.name) if name is None else name
     library = _checked(exe, target, name)
+    if isinstance(library, StaticLibrary) and target.arch == "wasm32":
+        return write_web(path, library)
+    if isinstance(library, StaticLibrary):
+        return write_board(path, library, **limits)
+    if any(limits.values()):
+        raise RelayError("limits of memory are of folders for microcontrollers")
     make_folder(path)
     header = export(exe, target, path / f"{name}.o", "object", name=name)
     tensors = (library.inputs, library.outputs) if isinstance(library, StraightLibrary) else None
@@ -117,7 +134,10 @@ def library_of(exe: Executable, target: LLVMTarget, name: str) -> CLibrary:
     if exe.code.program is None:
         assert isinstance(exe, StraightLineExecutable | CrossExecutable)
         how = (exe.threads, exe.bound, exe.inputs, exe.outputs)
-        return StraightLibrary(exe.program, target, constants | state, name, *how)
+        parts = (exe.program, target, constants | state, name, *how)
+        if target.is_bare:
+            return StaticLibrary(*parts, buffers=target.arch == "wasm32")
+        return StraightLibrary(*parts)
     from relay.target.llvm.c.program_library import (
         ProgramLibrary,  # not needed for straight-line code
     )

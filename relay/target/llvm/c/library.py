@@ -73,7 +73,9 @@ class StraightLibrary(CLibrary):
         size = end + ALIGNMENT
         names: dict[str, Any] = {
             "frame": FRAME,
-            "name": self.name,
+            "run": f"{self.name}_run",
+            "reset": f"{self.name}_reset",
+            "arena_base": "%model",
             "inputs": main.inputs,
             "input_count": main.inputs - kept,
             "output_count": main.outputs - kept,
@@ -87,8 +89,8 @@ class StraightLibrary(CLibrary):
                 table_text([(call.kernel.name, call.slots) for call in main.calls]),
                 pairs_text("relay_in_arena", in_arena),
                 pairs_text("relay_in_weights", in_weights),
-                assemble(_FUNCTIONS, names),
-                *(self._state_text(values, initial[:kept], names) if kept else [_NO_STATE]),
+                assemble(FUNCTIONS, names),
+                *(self._state_text(values, initial[:kept], names) if kept else [NO_STATE]),
             ]
         )
 
@@ -110,7 +112,7 @@ class StraightLibrary(CLibrary):
             "state_out": FRAME + 8 * (main.inputs + main.outputs - kept),
         }
         tables = [pairs_text("relay_values", values), pairs_text("relay_initial", initial)]
-        return [*tables, assemble(_STATE, names | more)]
+        return [*tables, assemble(STATE, names | more)]
 
     def header(self, embed: bool) -> str:
         return straight_header(
@@ -148,14 +150,15 @@ def straight_header(
         guard=f"{upper}_H",
         opening=opening,
         macros="\n".join(macros),
-        inputs=_described(inputs),
-        outputs=_described(outputs),
+        inputs=described(inputs),
+        outputs=described(outputs),
         weights=weights,
         reset=_RESET.substitute(name=name) if has_state else "",
     )
 
 
-def _described(infos: Sequence[TensorInfo]) -> str:
+def described(infos: Sequence[TensorInfo]) -> str:
+    """Tensors, numbered, for the header."""
     return "\n".join(f"     {number}  {info}" for number, info in enumerate(infos)) or "     none"
 
 
@@ -177,7 +180,7 @@ def pairs_text(name: str, pairs: Sequence[tuple[int, int]]) -> str:
     return array_text(name, "i64", [f"i64 {number}" for pair in pairs for number in pair])
 
 
-_FUNCTIONS: Final = """
+FUNCTIONS: Final = """
 declare i32 @relay_run(ptr, ptr, i64, ptr)
 
 ; store base + offset in the slot, for every pair of a table
@@ -199,7 +202,7 @@ done:
 }
 
 define internal void @relay_set_up(ptr %model, ptr %weights) nounwind {
-  call void @relay_place(ptr %model, ptr @relay_in_arena, i64 $in_arena, ptr %model)
+  call void @relay_place(ptr %model, ptr @relay_in_arena, i64 $in_arena, ptr $arena_base)
   call void @relay_place(ptr %model, ptr @relay_in_weights, i64 $in_weights, ptr %weights)
   call void @relay_begin(ptr %model, ptr %weights)
   ret void
@@ -224,7 +227,7 @@ done:
   ret void
 }
 
-define i32 @${name}_run(ptr %model, ptr %inputs, ptr %outputs) nounwind {
+define i32 @$run(ptr %model, ptr %inputs, ptr %outputs) nounwind {
   %frame = getelementptr i8, ptr %model, i64 $frame
   call void @relay_take(ptr %frame, ptr %inputs, i64 $input_count)
   %results = getelementptr i64, ptr %frame, i64 $inputs
@@ -236,15 +239,15 @@ define i32 @${name}_run(ptr %model, ptr %inputs, ptr %outputs) nounwind {
 }
 """
 
-_STATE: Final = """
+STATE: Final = """
 define internal void @relay_begin(ptr %model, ptr %weights) nounwind {
   store ptr %weights, ptr %model[$weights_at]
   call void @relay_place(ptr %model, ptr @relay_values, i64 $values, ptr %model)
-  call void @${name}_reset(ptr %model)
+  call void @$reset(ptr %model)
   ret void
 }
 
-define void @${name}_reset(ptr %model) nounwind {
+define void @$reset(ptr %model) nounwind {
 entry:
   %weights = load ptr, ptr %model[$weights_at]
   br label %loop
@@ -290,7 +293,7 @@ done:
 }
 """
 
-_NO_STATE: Final = """
+NO_STATE: Final = """
 define internal void @relay_begin(ptr %model, ptr %weights) alwaysinline nounwind {
   ret void
 }

@@ -24,7 +24,7 @@ from relay.executors.bound import BoundFunction
 from relay.executors.convention import Convention
 from relay.executors.elsewhere import ElsewhereExecutable
 from relay.executors.executable import Code
-from relay.executors.report import Memory
+from relay.executors.report import Kernels, Memory
 from relay.executors.straight_line import tensors_in, tensors_out
 from relay.executors.weights import Weights
 from relay.program.program import MAIN, Program
@@ -126,6 +126,10 @@ class CrossExecutable(ElsewhereExecutable):
         self._weights.change({**(params or {}), **named})
 
     # --- inspection
+
+    @property
+    def kernels(self) -> Kernels:
+        return Kernels.of(self.bound.kernels) if self.is_straight_line else super().kernels
 
     @property
     def memory(self) -> Memory:

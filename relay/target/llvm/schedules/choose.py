@@ -30,6 +30,7 @@ from relay.target.llvm.schedules.hoist import constants_only, hoist, needed
 from relay.target.llvm.schedules.integers import use_dot_products
 from relay.target.llvm.schedules.plan import RULES, Plan
 from relay.target.llvm.schedules.rows import rows
+from relay.target.llvm.schedules.small import small
 from relay.target.llvm.schedules.winograd import WINOGRAD, Blocks, Convolution, tiling
 from relay.target.llvm.schedules.winograd import plans as winograd_plans
 from relay.target.llvm.schedules.winograd_loops import winograd
@@ -77,7 +78,7 @@ def choose(
     known = {id(tensor) for tensor in constants}
     s, clusters = _clustered(outputs, inputs, target, known)
     for cluster in clusters:
-        if cluster.form is not None and not exact:
+        if cluster.form is not None and not exact and not target.is_small:
             axes = s[cluster.inside[0]].computation.axes
             cluster.tiling = tiling(cluster.form, axes, target, known, plan)
         s = _schedule(s, cluster, target, known, threads, plan)
@@ -380,6 +381,11 @@ def _schedule(
         if threads and facts.touched(root) >= PARALLEL_ELEMENTS:
             return s
         return s.with_stage(replace(root, op=replace(root.op, body=serial(root.op.body))))
+    if target.is_small and len(cluster.inside) == 1 and not cluster.parts:
+        simple = small(s, cluster.root, cluster.inside[0])
+        if simple is not None:
+            image = cluster.image
+            return elementwise(simple, image, target, threads=False) if image else simple
     if cluster.form is not None:
         (name,) = cluster.inside
         matched = matching_loops(s, cluster.root, name)

@@ -74,7 +74,8 @@ def tile_for(
     If the number of columns is not `known`, it may be small, and narrow tiles with more rows waste
     less in the last tile. If columns are `blocked`, the width is a multiple of blocks.
     """
-    lanes = target.vector_bits // 8 // (8 if dtype in ("float64", "int64", "uint64") else 4)
+    item = 8 if dtype in ("float64", "int64", "uint64") else 4
+    lanes = max(1, target.vector_bits // 8 // item)
     while lanes > 2 and lanes >= 2 * columns:
         lanes //= 2
     total = -(-columns // lanes)
