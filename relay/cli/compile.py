@@ -27,6 +27,7 @@ class Emit(StrEnum):
     archive = "archive"
     shared = "shared"
     c = "c"
+    folder = "folder"
     relay = "relay"
     onnx = "onnx"
     program = "program"
@@ -47,7 +48,7 @@ SUFFIXES = {
     ".ll": Emit.llvm,
     ".s": Emit.asm,
 }
-LIBRARIES = (Emit.object, Emit.archive, Emit.shared, Emit.c)
+LIBRARIES = (Emit.object, Emit.archive, Emit.shared, Emit.c, Emit.folder)
 
 
 def compile(
@@ -87,11 +88,17 @@ def compile(
     """Compile a model: an executable (.relayx), a library for C (.o, .a, .so) or its source (.c),
     or a text.
 
+    For another machine a name without an ending is a folder that a C compiler builds, or, with
+    `--target wasm32`, a module of WebAssembly with a page that runs it on a picture.
+
     The texts are `relay`, the program after the passes of the level; `program`, the instructions
     around the kernels; `expressions`, `loops`, `llvm` and `asm`, the kernels on their way to code.
     `onnx` is the program as a model of ONNX.
     """
     kind = emit or SUFFIXES.get(output.suffix)
+    if kind is None and output != STDOUT and not output.suffix:
+        named = (target or "").split()
+        kind = Emit.folder if named and named[0] in ("llvm", "wasm32") else None
     if kind is None:
         known = ", ".join(SUFFIXES)
         raise typer.BadParameter(

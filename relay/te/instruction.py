@@ -106,5 +106,7 @@ def _dot(name: str, steps: int, left: str, right: str) -> Instruction:
 
 
 DOT4 = _dot("dot4", 4, "uint8", "int8")
+DOT4_SIGNED = _dot("dot4s", 4, "int8", "int8")
+DOT4_UNSIGNED = _dot("dot4u", 4, "uint8", "uint8")
 DOT2 = _dot("dot2", 2, "int16", "int16")
-INSTRUCTIONS = {one.name: one for one in (DOT4, DOT2)}
+INSTRUCTIONS = {one.name: one for one in (DOT4, DOT4_SIGNED, DOT4_UNSIGNED, DOT2)}

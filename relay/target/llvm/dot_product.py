@@ -3,6 +3,7 @@
     dot4    four products of unsigned and signed bytes      vpdpbusd, where the machine has VNNI
     dot2    two products of int16                           vpdpwssd with VNNI, pmaddwd and an
                                                             addition on every x86
+    dot4s, dot4u    four products of signed, or unsigned bytes      sdot and udot of AArch64
 
 Adjacent factors are loaded as one word of 32 bits: a vector of words, or one word for all lanes.
 Factors in several vectors become words in registers, by interleaving their lanes.
@@ -20,6 +21,7 @@ from relay.te.instruction import DOT4, INSTRUCTIONS
 from relay.te.loops import Buffer
 from relay.te.simplify import Linear
 
+_NEON = {"dot4s": "sdot", "dot4u": "udot"}
 _PAIRS = {128: "sse2.pmadd.wd", 256: "avx2.pmadd.wd", 512: "avx512.pmaddw.d.512"}
 
 
@@ -33,7 +35,8 @@ class DotProducts(Gathers):
             return value
         target = self.kernel.target
         bits = 32 * self.lanes
-        if bits not in _PAIRS or bits > target.vector_bits:
+        neon = _NEON.get(instruction.name) if bits == 128 else None
+        if neon is None and (bits not in _PAIRS or bits > target.vector_bits):
             one_by_one: Value = yield self._value(instruction.expand(expr))
             return one_by_one
         start, *factors = expr.args
@@ -45,12 +48,15 @@ class DotProducts(Gathers):
         whole = vector_type(item, steps * self.lanes)
         given = ", ".join(
             f"{whole} " + self.make(f"bitcast {self.broadcast(word)} to {whole}", item).text
-            for word in (left, right)
+            # the factor in a lane comes last where a lane can be named
+            for word in ((right, left) if neon and right.lanes else (left, right))
         )
         total = self.broadcast(first)
         lanes = vector_type("i32", self.lanes)
         read = first.reads | left.reads | right.reads
-        if target.has_vnni:
+        if neon is not None:
+            code = f"call {lanes} @llvm.aarch64.neon.{neon}.v4i32.v16i8({total}, {given})"
+        elif target.has_vnni:
             name = "vpdpbusd" if instruction is DOT4 else "vpdpwssd"
             code = f"call {lanes} @llvm.x86.avx512.{name}.{bits}({total}, {given})"
         else:
@@ -64,6 +70,11 @@ class DotProducts(Gathers):
         step = None if place is None else self.step(place[1])
         if place is not None and step in (0, len(parts)):
             buffer, total, masked = place
+            if step == 0 and not masked:
+                origin = frozenset((id(buffer),))
+                together = self.one_of_lanes("i32", width(buffer.dtype) // 8, *place[:2], origin)
+                if together is not None:
+                    return together
             pointer = self.pointer(buffer, self.first_lane(total), inside=not masked)
             align, read = width(buffer.dtype) // 8, frozenset((id(buffer),))
             if step == 0:

@@ -8,6 +8,7 @@ has faster ones); under a mask only active lanes are read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import assert_never
 
 from relay import tree
@@ -30,6 +31,7 @@ from relay.te.loops import Buffer
 from relay.te.shared import shared_parts
 from relay.te.simplify import Linear
 
+_LANES = 4  # of a vector from whose lanes factors are taken
 _LONG = 40  # operations that are worth a branch
 _LONG_VECTOR = 60  # the same for a whole vector
 
@@ -230,6 +232,9 @@ class Expressions(Instructions):
             if self._may_be_vector(atom) and (yield self._value(atom)).lanes:
                 step = None  # even if it is uniform: some lanes may be inactive
         if step == 0:
+            together = None if masked else self.one_of_lanes(kind, align, buffer, total, reads)
+            if together is not None:
+                return together
             pointer = self.pointer(buffer, total, inside=not masked)
             loaded = self._uniform_load(kind, pointer, align, masked, reads)
         elif step == 1:
@@ -261,6 +266,34 @@ class Expressions(Instructions):
             code = f"select {some}, ptr {pointer}, ptr {self.kernel.zero()}"
             pointer = self.make(code, "ptr").text
         return self.make(f"load {kind}, ptr {pointer}, align {align}", kind, 0, reads)
+
+    def one_of_lanes(
+        self, kind: str, align: int, buffer: te.Source, total: Linear, reads: frozenset[int]
+    ) -> Value | None:
+        """One element for all lanes, out of a vector that has its neighbors too, where multiply-add
+        takes a factor from a lane; None elsewhere, and where the vector may reach beyond the
+        buffer."""
+        item = item_bytes(buffer.dtype)
+        each = bits(kind) // 8 // item  # elements of the buffer in one of `kind`
+        count = _LANES * each
+        size = prod(int(n.value) if isinstance(n, te.Const) else 1 for n in buffer.shape)
+        if not (
+            self.kernel.target.multiplies_by_lanes
+            and bits(kind) == 32
+            and self.lanes == _LANES
+            and size % count == 0
+            and all(isinstance(n, te.Const) for n in buffer.shape)
+            and all(by % count == 0 for by in total.terms.values())
+            and total.constant % each == 0
+        ):
+            return None
+        lane = total.constant % count // each
+        place = self.pointer(buffer, Linear(total.terms, total.constant - lane * each))
+        key = ("lanes", place, kind)
+        if (found := self.recall(key)) is None:
+            code = f"load <{_LANES} x {kind}>, ptr {place}, align {align}"
+            found = self.remember(key, self.make(code, kind, _LANES, reads))
+        return self.make(f"extractelement {found}, i64 {lane}", kind, 0, reads)
 
     def _masked_load(
         self, kind: str, pointer: str, align: int, mask: Value, reads: frozenset[int]

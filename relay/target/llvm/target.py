@@ -270,6 +270,11 @@ class LLVMTarget(Target):
         return known or extension.get(self.arch, "sse4.1") in self.enabled
 
     @property
+    def multiplies_by_lanes(self) -> bool:
+        """Whether multiply-add takes a factor from a lane of a vector, which costs no more."""
+        return self.arch == "aarch64"
+
+    @property
     def has_vnni(self) -> bool:
         """Whether x86 VNNI dot products of bytes exist at full width."""
         have = self.enabled

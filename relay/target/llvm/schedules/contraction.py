@@ -32,7 +32,7 @@ from relay.target.llvm.schedules.tile import Tile, Window, tile_for
 from relay.target.llvm.target import LLVMTarget
 from relay.te import access, schedule
 from relay.te.expr import Axis, Binary, Cast, Const, Expr, Read, Var, variables
-from relay.te.instruction import Instruction
+from relay.te.instruction import DOT2, Instruction
 from relay.te.loops import MemoryScope
 from relay.te.reduction import SUM
 from relay.te.schedule import Schedule, facts
@@ -367,7 +367,7 @@ def contraction(
     order = [loop.name for loop in s[root].loops]
     # (tiles are outside of panels if they are parallel)
     s = schedule.compute_at(s, name, root, order[order.index("r") - 1], padded=True)
-    plain = form.instruction is not None and not target.has_vnni
+    plain = form.instruction is DOT2 and not target.has_vnni
     s = micro_kernel(s, name, tile, form.instruction, _PLAIN_DEPTH if plain else DEPTH)
     if at_panel:
         s = schedule.compute_at(s, panel, root, level)

@@ -11,6 +11,8 @@ The instruction depends on the target (`instructions`) and on the factors:
     dot4   of unsigned with signed bytes. If both are signed or unsigned, the highest bit of one is
            flipped, which adds or subtracts 128; readers of the sum correct for it by a sum of the
            other factor, which is hoisted if that is constant.
+    dot4s  of signed bytes, dot4u of unsigned ones; for both kinds the highest bit of the unsigned
+           factor is flipped.
     dot2   of int16, to which bytes are widened.
 
 The left factor is broadcast, word by word: a word has as many numbers as the instruction multiplies
@@ -32,7 +34,7 @@ from relay.target.llvm.schedules.depthwise import in_words, windows
 from relay.target.llvm.target import LLVMTarget
 from relay.te import expr as te
 from relay.te.compute import Procedure, Tensor, axis_name, from_bodies
-from relay.te.instruction import DOT2, DOT4, Instruction
+from relay.te.instruction import DOT2, DOT4, DOT4_SIGNED, DOT4_UNSIGNED, Instruction
 from relay.te.reduction import SUM
 from relay.te.schedule import Schedule, facts, inline, put_before, read_as, recompute, tensorize
 from relay.te.schedule.loops import is_multiple, tiles
@@ -46,6 +48,8 @@ Conversion = Callable[[te.Expr], te.Expr]
 
 def instructions(target: LLVMTarget) -> tuple[Instruction, ...]:
     """The dot-product instructions of a target, those of most steps first."""
+    if target.arch == "aarch64" and "dotprod" in target.enabled:
+        return (DOT4_SIGNED, DOT4_UNSIGNED)
     if target.arch != "x86_64":
         return ()
     return (DOT4, DOT2) if target.has_vnni else (DOT2,)
@@ -74,6 +78,10 @@ def _instruction(s: Schedule, name: str, target: LLVMTarget) -> Instruction | No
         return None
     kinds = [factor.dtype for factor in factors if factor is not None]
     for instruction in instructions(target):
+        if instruction is DOT4_UNSIGNED and any(kind != "uint8" for kind in kinds):
+            continue
+        if instruction is DOT4_SIGNED and all(kind == "uint8" for kind in kinds):
+            continue
         if instruction is DOT2 or all(kind in _BYTES for kind in kinds):
             return instruction
     return None
@@ -98,13 +106,19 @@ def _rewrite(
     turns_left = is_constant(right, constants)
     if instruction is DOT2:
         to_left = to_right = _widened
-    elif left.dtype != right.dtype:
+    elif instruction is DOT4_SIGNED and left.dtype != right.dtype:
+        turns_left = left.dtype == "uint8"  # the other one is signed
+        to_left, to_right = (_flip_high_bit, _unchanged)[:: 1 if turns_left else -1]
+        other = right if turns_left else left
+        s = _correct_sums(s, name, form.reduced, other, flipped="uint8")
+    elif instruction is not DOT4 or left.dtype != right.dtype:
         to_left = to_right = _unchanged
     else:
         to_left, to_right = (
             (_flip_high_bit, _unchanged) if turns_left else (_unchanged, _flip_high_bit)
         )
-        s = _correct_sums(s, name, form.reduced, right if turns_left else left)
+        other = right if turns_left else left
+        s = _correct_sums(s, name, form.reduced, other)
 
     count = te.Axis(te.INDEX, word.axis.name, tiles(word.axis.extent, steps))
     step = te.Axis(te.INDEX, "t", te.const(steps, te.INDEX))
@@ -248,7 +262,9 @@ def _flip_high_bit(value: te.Expr) -> te.Expr:
     return te.bitcast(value ^ 128, "int8")
 
 
-def _correct_sums(s: Schedule, name: str, reduced: tuple[te.Axis, ...], other: te.Expr) -> Schedule:
+def _correct_sums(
+    s: Schedule, name: str, reduced: tuple[te.Axis, ...], other: te.Expr, *, flipped: str = ""
+) -> Schedule:
     """Correct the sums, for their readers, for the flipped bit of one factor."""
     op = s[name].computation
     over = [axis for axis in op.axes if axis in te.variables(other)]
@@ -263,6 +279,6 @@ def _correct_sums(s: Schedule, name: str, reduced: tuple[te.Axis, ...], other: t
 
     def corrected(read: te.Read) -> te.Expr:
         known = sums[tuple(read.indices[place] for place in places)]
-        return read - known if other.dtype == "int8" else read + known
+        return read - known if (flipped or other.dtype) == "int8" else read + known
 
     return put_before(read_as(s, name, corrected), name, sums)

@@ -79,7 +79,8 @@ def tile_for(
     while lanes > 2 and lanes >= 2 * columns:
         lanes //= 2
     total = -(-columns // lanes)
-    fused = target.has_fma if dtypes.is_float(dtype) else target.has_vnni
+    integers = target.has_vnni or target.multiplies_by_lanes
+    fused = target.has_fma if dtypes.is_float(dtype) else integers
     many = target.vector_registers == 32 and known
     if rows == 1:
         return Tile(1, _even_vectors(total, 8 if many else 4), lanes)

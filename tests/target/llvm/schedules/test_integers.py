@@ -265,10 +265,14 @@ def test_every_machine_uses_what_it_has(source: str, wanted: str) -> None:
         assert not any(re.search(r"%[xyz]mm", line) and "(%rsp)" in line for line in loop)
 
 
-def test_other_machines_have_no_such_instructions() -> None:
-    target = Target.aarch64()
-    assert instructions(target) == ()
-    assert "pmadd" not in assembly([compiled(BIG["dense"], target).steps[-1].kernel.ir], target)
+def test_other_machines_have_others_or_none() -> None:
+    plain, target = Target.aarch64("cortex-a72"), Target.aarch64("neoverse-n1")
+    assert instructions(plain) == ()
+    assert [one.name for one in instructions(target)] == ["dot4s", "dot4u"]
+    for machine, wanted in ((plain, False), (target, True)):
+        text = assembly([compiled(BIG["dense"], machine).steps[-1].kernel.ir], machine)
+        assert ("sdot" in text or "udot" in text) == wanted
+        assert "pmadd" not in text
 
 
 VNNI = Target("llvm -mcpu=x86-64-v4 -mattr=+avx512vnni")
