@@ -4,6 +4,7 @@
     python tools/torch_suite.py --only softmax,add     some entries; failures with their reasons
     python tools/torch_suite.py --quick --jobs 2       few samples of everything
     python tools/torch_suite.py --missing              the operators that no converter takes
+    python tools/torch_suite.py --json a.json --resume without the entries that the file has
 
 Every sample is exported, imported, and run in the interpreter and as native code; eager torch says
 what is right. An entry passes if all its samples do. Those that `torch_exclusions.txt` names do
@@ -61,6 +62,10 @@ class Outcome:
     missing: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
+    def said(self) -> str:
+        """The outcome in a line."""
+        return "; ".join(self.wrong) or f"{self.passed} samples, {self.seconds:.1f} s"
+
 
 @cache
 def exclusions() -> dict[str, str]:
@@ -94,7 +99,7 @@ def names(only: str = "") -> list[str]:
         if not chosen:
             raise SystemExit(f"there is no entry {one}")
         found += chosen
-    return found
+    return [*dict.fromkeys(found)]
 
 
 def run(name: str, effort: Effort = QUICK) -> Outcome:
@@ -368,7 +373,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="names of entries: a,b,nn.functional.*")
     parser.add_argument("--quick", action="store_true", help="few samples of each entry")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write the outcomes to this file")
+    parser.add_argument("--json", type=Path, help="write each outcome to this file")
+    parser.add_argument("--resume", action="store_true", help="run only what that file has not")
     parser.add_argument("--missing", action="store_true", help="list unsupported operators")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -376,18 +382,33 @@ def main() -> int:
     chosen = [name for name in every if excluded(name) is None]
     effort = QUICK if options.quick or options.missing else Effort()
     of = missing_of if options.missing else run
-    found = []
-    for one in outcomes(chosen, effort, options.jobs, of):
+    found = recorded(options.json) if options.resume else []
+    done = {one.name for one in found}
+    left = [name for name in chosen if name not in done]
+    for one in outcomes(left, effort, options.jobs, of):
         found.append(one)
-        if one.wrong:
-            print(f"{one.name}: {'; '.join(one.wrong)}", flush=True)
-    if options.json:
-        text = json.dumps([asdict(one) for one in found], indent=1)
-        options.json.write_text(text, encoding="utf-8")
+        print(f"{one.name}: {one.said()}", flush=True)
+        if options.json:
+            record(options.json, found)
+    found = [one for one in found if one.name in set(chosen)]
     report_missing(found)
     if not options.missing:
         report(every, found)
     return 1 if any(one.wrong for one in found) else 0
+
+
+def recorded(path: Path | None) -> list[Outcome]:
+    """The outcomes that a file has."""
+    if path is None:
+        raise SystemExit("--resume needs --json FILE")
+    return [Outcome(**one) for one in json.loads(path.read_text())] if path.exists() else []
+
+
+def record(path: Path, found: Sequence[Outcome]) -> None:
+    """Write outcomes to a file, which is whole at any time."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(json.dumps([asdict(one) for one in found], indent=1), encoding="utf-8")
+    beside.replace(path)
 
 
 def report(every: Sequence[str], found: Sequence[Outcome]) -> None:

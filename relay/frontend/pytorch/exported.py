@@ -232,7 +232,8 @@ def from_exported(
 def decomposed(program: ExportedProgram, tables: Tables) -> ExportedProgram:
     """The program without writes to tensors, and with what has no converter in terms of others
     where torch knows how."""
-    program = program.run_decompositions({})
+    if not is_functional(program):
+        program = program.run_decompositions({})
     known: set[Any] = set()
     while True:
         targets = {
@@ -247,6 +248,15 @@ def decomposed(program: ExportedProgram, tables: Tables) -> ExportedProgram:
             return program
         known |= set(left)
         program = program.run_decompositions(left)
+
+
+def is_functional(program: ExportedProgram) -> bool:
+    """Whether torch has decomposed a program before, after which nothing in it writes to tensors."""
+    return program.dialect == "ATEN" and not any(
+        isinstance(call.target, torch._ops.OpOverload) and call.target._schema.is_mutable
+        for graph in graphs_of(program.graph_module)
+        for call in graph.graph.nodes
+    )
 
 
 def _inputs(
