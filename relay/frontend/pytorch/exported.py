@@ -251,7 +251,7 @@ def decomposed(program: ExportedProgram, tables: Tables) -> ExportedProgram:
 
 
 def is_functional(program: ExportedProgram) -> bool:
-    """Whether torch has decomposed a program before, after which nothing in it writes to tensors."""
+    """Whether torch has decomposed a program before: nothing in it writes to tensors then."""
     return program.dialect == "ATEN" and not any(
         isinstance(call.target, torch._ops.OpOverload) and call.target._schema.is_mutable
         for graph in graphs_of(program.graph_module)
