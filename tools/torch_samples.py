@@ -30,7 +30,10 @@ FACTORIZATIONS = ("linalg.", "svd", "qr", "pca_lowrank", "geqrf", "lu")
 
 def sorted_by_places(x: torch.Tensor, dim: int = -1, *args: Any, **kwargs: Any) -> torch.Tensor:
     """What `argsort` sorts: the places of equal elements are anybody's."""
-    places = torch.argsort(x, dim, *args, **kwargs)
+    if not kwargs:
+        places = torch.argsort(x, dim, *args)
+    else:  # with a keyword torch takes all of them as keywords only
+        places = torch.argsort(x, dim=dim, **kwargs)
     return torch.gather(x, dim, places) if x.dim() else x
 
 
@@ -54,7 +57,7 @@ def smallest_by_places(
     return found, taken if keepdim else taken.squeeze(dim)
 
 
-# calls whose results say only what is unique of them
+# calls whose results say only what is unique of them, unless they are stable
 UNSTABLE: Mapping[str, Callable[..., Any]] = {
     "argsort": sorted_by_places,
     "sort": sorted_and_by_places,
@@ -77,6 +80,10 @@ class Sample:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     process: Callable[[Any], Any] | None = None  # what is unique of the results
+
+
+class NotExported(Exception):
+    """torch does not export a sample."""
 
 
 class Calls(torch.nn.Module):
@@ -156,7 +163,8 @@ def samples_of(entry: Any, dtype: torch.dtype, most: int | None = None) -> list[
         # export
         for one in [*entry.sample_inputs("cpu", dtype, requires_grad=False)][:most]:
             process = one.output_process_fn_grad if is_factorization else None
-            function = UNSTABLE.get(entry.name, entry.op)
+            is_stable = bool(one.kwargs.get("stable"))
+            function = entry.op if is_stable else UNSTABLE.get(entry.name, entry.op)
             sample = Sample(function, (one.input, *one.args), one.kwargs, process)
             if all(tensor.layout is torch.strided for tensor in tensors_of(sample)):
                 found.append(sample)
@@ -178,10 +186,10 @@ def exported(samples: Sequence[Sample]) -> Case:
         versions = [one._version for one in copies]
         module(*copies)
         module.copies = versions != [one._version for one in copies]
-        program = torch.export.export(module, inputs, strict=False).run_decompositions({})
+        program = _program(module, inputs)
         if any(one.kind == OutputKind.USER_INPUT_MUTATION for one in outputs_of(program)):
             module.copies = True  # torch does not count all writes as a version
-            program = torch.export.export(module, inputs, strict=False).run_decompositions({})
+            program = _program(module, inputs)
     kept = [
         not isinstance(one.arg, torch.export.graph_signature.ConstantArgument)
         for one in outputs_of(program)
@@ -192,6 +200,13 @@ def exported(samples: Sequence[Sample]) -> Case:
             return [*map(as_tensor, module(*inputs))]
 
     return Case(program, inputs, eager, kept)
+
+
+def _program(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+    try:
+        return torch.export.export(module, inputs, strict=False).run_decompositions({})
+    except Exception as error:  # whatever torch says
+        raise NotExported(f"{type(error).__name__}: {error}") from error
 
 
 def outputs_of(program: Any) -> list[Any]:

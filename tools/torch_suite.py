@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 EXCLUSIONS = Path(__file__).with_name("torch_exclusions.txt")
-TOGETHER = 20  # samples of one program
+TOGETHER = 40  # samples of one program
 LATER = 100  # entries after which a process is replaced, for the memory of what it compiled
 
 
@@ -58,13 +58,27 @@ class Outcome:
     name: str
     wrong: list[str] = field(default_factory=list)
     passed: int = 0
-    not_exported: int = 0
+    not_exported: list[str] = field(default_factory=list)
+    not_run: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def said(self) -> str:
         """The outcome in a line."""
         return "; ".join(self.wrong) or f"{self.passed} samples, {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A sample, and which one it is."""
+
+    dtype: str
+    place: int
+    sample: Any
+
+    @property
+    def where(self) -> str:
+        return f"{self.dtype} sample {self.place}"
 
 
 @cache
@@ -109,64 +123,68 @@ def run(name: str, effort: Effort = QUICK) -> Outcome:
     from tools.torch_samples import entries, samples_of
 
     outcome, begin = Outcome(name), time.monotonic()
+    native: list[Numbered] = []
+    others: list[Numbered] = []
     for dtype in (*MAIN, *OTHERS):
         if excluded(name, dtype) is not None:
             continue
         most = effort.main if dtype in MAIN else effort.other
         found = samples_of(entries()[name], getattr(torch, dtype), most)
-        for first in range(0, len(found), TOGETHER):
-            if len(outcome.wrong) < REASONS:
-                native = max(0, min(effort.native - first, TOGETHER))
-                _together(outcome, dtype, first, found[first : first + TOGETHER], native)
+        numbered = [Numbered(dtype, *one) for one in enumerate(found)]
+        native += numbered[: effort.native]
+        others += numbered[effort.native :]
+    for some, natively in ((native, True), (others, False)):
+        for first in range(0, len(some), TOGETHER):
+            _together(outcome, some[first : first + TOGETHER], natively)
     if not outcome.passed and not outcome.wrong:
         outcome.wrong.append("torch exports no sample")
     outcome.seconds = time.monotonic() - begin
     return outcome
 
 
-def _together(
-    outcome: Outcome, dtype: str, first: int, samples: Sequence[Any], native: int
-) -> None:
-    """Run samples as one program, and one by one to find out which of them fails."""
-    try:
-        wrong = outcome_of(outcome.name, samples, native > 0)
-    except NotExported as error:
-        wrong = str(error)
-        if len(samples) == 1:
-            outcome.not_exported += 1
-            return
-    except Missing as error:
-        outcome.missing = sorted({*outcome.missing, *error.args[0]})
-        outcome.wrong.append(f"{dtype}: unsupported: {', '.join(error.args[0])}")
-        return
-    except Exception as error:  # any exception is a failure of this sample
-        wrong = f"{type(error).__name__}: {error}".strip()
-    if not wrong:
-        outcome.passed += len(samples)
-    elif len(samples) == 1 and not runs_in_torch(samples):
-        outcome.not_exported += 1
-    elif len(samples) == 1:
-        outcome.wrong.append(f"{dtype} sample {first}: {' '.join(wrong.split())[:400]}")
-    else:
-        for place, one in enumerate(samples):
-            if len(outcome.wrong) < REASONS:
-                _together(outcome, dtype, first + place, [one], native - place)
+def _together(outcome: Outcome, chosen: Sequence[Numbered], natively: bool) -> None:
+    """Run samples as one program, and halves of them to find out which of them fails."""
+    from tools.torch_samples import NotExported
+
+    waiting = [[*chosen]]
+    while waiting and len(outcome.wrong) < REASONS:
+        some = waiting.pop()
+        missing: list[str] = []
+        try:
+            wrong = outcome_of(outcome.name, [one.sample for one in some], natively)
+        except NotExported as error:
+            wrong = " ".join(str(error).split())[:200]
+            if len(some) == 1:
+                outcome.not_exported.append(f"{some[0].where}: {wrong}")
+                continue
+        except Missing as error:
+            missing = error.args[0]
+            wrong = f"unsupported: {', '.join(missing)}"
+        except Exception as error:  # any exception is a failure of this sample
+            wrong = f"{type(error).__name__}: {error}".strip()
+        if not wrong:
+            outcome.passed += len(some)
+        elif len(some) > 1:
+            middle = len(some) // 2
+            waiting += [some[middle:], some[:middle]]
+        elif not missing and (why := refused_by_torch([some[0].sample])):
+            outcome.not_run.append(f"{some[0].where}: {why}")
+        else:
+            outcome.missing = sorted({*outcome.missing, *missing})
+            outcome.wrong.append(f"{some[0].where}: {' '.join(wrong.split())[:400]}")
 
 
-def runs_in_torch(samples: Sequence[Any]) -> bool:
-    """Whether torch runs what it exported."""
+def refused_by_torch(samples: Sequence[Any]) -> str:
+    """Why torch does not run what it exported itself: an assertion that it traced does not hold, as
+    one about a size that depends on data. Empty if it runs."""
     from tools.torch_samples import exported
 
     case = exported(samples)
     try:
         case.program.module()(*case.inputs)
-    except Exception:  # any exception: what torch asserts does not hold
-        return False
-    return True
-
-
-class NotExported(Exception):
-    """torch does not export a sample."""
+    except (AssertionError, RuntimeError) as error:
+        return " ".join(str(error).split())[:200]
+    return ""
 
 
 class Missing(Exception):
@@ -181,11 +199,8 @@ def outcome_of(name: str, samples: Sequence[Any], native: bool) -> str:
     from relay.interpreter.values import TupleValue
     from tools import torch_samples as of
 
-    try:
-        case = of.exported(samples)
-        theirs = case.eager()
-    except Exception as error:
-        raise NotExported(f"{type(error).__name__}: {error}") from error
+    case = of.exported(samples)
+    theirs = case.eager()
     if found := unsupported(case.program):
         raise Missing(found)
     mod, params = from_pytorch(case.program)
@@ -267,7 +282,7 @@ def missing_of(name: str, effort: Effort = QUICK) -> Outcome:
             try:
                 program = exported([sample]).program
             except Exception:  # torch refuses to export it
-                outcome.not_exported += 1
+                outcome.not_exported.append(dtype)
                 continue
             outcome.missing = sorted({*outcome.missing, *unsupported(program)})
             outcome.passed += 1
@@ -417,8 +432,12 @@ def report(every: Sequence[str], found: Sequence[Outcome]) -> None:
     rate = 100 * len(passed) / max(1, len(found))
     print(f"{len(passed)} of {len(found)} entries pass, {rate:.1f} %")
     print(f"{sum(one.passed for one in found)} samples pass")
-    refused = sum(one.not_exported for one in found)
-    print(f"{refused} samples are not exported by torch")
+    for what in ("not_exported", "not_run"):
+        lists = {one.name: getattr(one, what) for one in found if getattr(one, what)}
+        count = sum(map(len, lists.values()))
+        print(f"{count} samples do not count: torch has {what.replace('_', ' ')} them")
+        for name, reasons in lists.items():
+            print(f"  {name}: {len(reasons)}, as {reasons[0]}")
     reasons = Counter(why for name in every if (why := excluded(name)) is not None)
     for why, count in reasons.most_common():
         print(f"{count} do not run: {why}")
