@@ -7,48 +7,66 @@ from collections.abc import Sequence
 from relay import op
 from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.loops import counted
+from relay.frontend.common.matrices.numbers import Numbers, divided, minus, number, times, where
 from relay.ir.expr import Expr
 
 
-def eliminated(node: Builder, matrix: Expr) -> tuple[Expr, Expr, Expr]:
+def eliminated(node: Builder, given: Numbers) -> tuple[Numbers, Expr, Expr]:
     """U with L below it, the row that each turn took to its place, and where rows come from."""
+    matrix = given.real
     rank = node.rank(matrix)
     height, width = (node.static_extent(matrix, axis, "a matrix") for axis in (-2, -1))
     count = min(height, width)
     rows, columns = node.positions(matrix, -2), node.positions(matrix, -1)
-    zero = node.number(0, matrix)
     order, pivots = _in_order(node, matrix, count)
     if 0 in node.shape(matrix):
-        return matrix, pivots, order
+        return given, pivots, order
     places = node.positions(pivots, -1)
 
-    def body(there: Builder, number: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
-        rest, pivots, order = state
-        column = there.let(op.abs(op.take(rest, number, axis=rank - 1)))
-        open_rows = op.greater_equal(rows, number)
-        sizes = there.let(op.where(open_rows, column, there.number(-1, rest)))
+    def body(there: Builder, turn: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+        *parts, pivots, order = state
+        rest = Numbers(tuple(parts))
+        column = _size(there, rest.each(there, lambda part: op.take(part, turn, axis=rank - 1)))
+        open_rows = op.greater_equal(rows, turn)
+        sizes = there.let(op.where(open_rows, column, there.number(-1, column)))
         largest = there.let(op.cast(op.argmax(sizes, axis=(rank - 2,)), "int64"))
-        moved = _exchanged(there, rows, number, largest)
-        rest = there.let(op.gather(rest, rank - 2, _along_rows(there, moved, rest)))
+        moved = _exchanged(there, rows, turn, largest)
+        along = _along_rows(there, moved, rest.real)
+        rest = rest.each(there, lambda part: op.gather(part, rank - 2, along))
         order = there.let(op.gather(order, rank - 2, moved))
         taken = op.expand_dims(largest, rank - 2)
-        pivots = there.let(op.where(op.equal(places, number), taken, pivots))
-        row = op.expand_dims(op.take(rest, number, axis=rank - 2), rank - 2)
-        column = there.let(op.expand_dims(op.take(rest, number, axis=rank - 1), rank - 1))
-        pivot = there.let(op.take(op.squeeze(column, (rank - 1,)), number, axis=rank - 2))
-        pivot = there.let(op.expand_dims(pivot, rank - 2, 2))
-        is_zero = op.equal(pivot, zero)
-        share = column / op.where(is_zero, there.number(1, rest), pivot)
-        below = op.expand_dims(op.greater(rows, number), 1)
-        share = there.let(op.where(below, share, zero))
-        behind = op.greater(columns, number)
-        found = op.where(behind, rest - share * row, rest)
-        is_own = op.logical_and(op.equal(columns, number), below)
-        return [there.let(op.where(is_own, share, found)), pivots, order], []
+        pivots = there.let(op.where(op.equal(places, turn), taken, pivots))
+        row = rest.each(
+            there, lambda part: op.expand_dims(op.take(part, turn, axis=rank - 2), rank - 2)
+        )
+        beside = rest.each(
+            there, lambda part: op.expand_dims(op.take(part, turn, axis=rank - 1), rank - 1)
+        )
+        pivot = beside.each(
+            there,
+            lambda part: op.expand_dims(op.take(part, turn, axis=rank - 2), rank - 2),
+        )
+        is_zero = there.let(op.equal(_size(there, pivot), there.number(0, matrix)))
+        one, zero = number(there, 1, rest), number(there, 0, rest)
+        share = divided(there, beside, where(there, is_zero, one, pivot))
+        below = there.let(op.expand_dims(op.greater(rows, turn), 1))
+        share = where(there, below, share, zero)
+        found = minus(there, rest, times(there, share, row))
+        found = where(there, op.greater(columns, turn), found, rest)
+        is_own = there.let(op.logical_and(op.equal(columns, turn), below))
+        return [*where(there, is_own, share, found).parts, pivots, order], []
 
-    begin = [matrix, pivots, order]
-    (found, pivots, order), _ = counted(node, body, int64(count), count, begin)
-    return found, pivots, order
+    begin = [*given.parts, pivots, order]
+    (*parts, pivots, order), _ = counted(node, body, int64(count), count, begin)
+    return Numbers(tuple(parts)), pivots, order
+
+
+def _size(there: Builder, value: Numbers) -> Expr:
+    """By what pivots are chosen: of complex numbers, as LAPACK does, the sum of both sizes."""
+    total = there.let(op.abs(value.real))
+    for part in value.parts[1:]:
+        total = there.let(total + op.abs(part))
+    return total
 
 
 def order_of(node: Builder, pivots: Expr, height: int) -> Expr:

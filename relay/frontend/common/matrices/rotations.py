@@ -14,13 +14,17 @@ import numpy as np
 from relay import dtypes, op
 from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.loops import counted
-from relay.frontend.common.matrices.reflections import (
-    first_rows,
-    identity_like,
-    orthogonal,
-    reflected,
+from relay.frontend.common.matrices.numbers import (
+    Numbers,
+    adjoint,
+    number,
+    plus,
+    product,
+    real,
+    times,
+    where,
 )
-from relay.frontend.common.products import product
+from relay.frontend.common.matrices.reflections import identity, orthogonal, reflected
 from relay.immutable import frozen
 from relay.ir.expr import Expr, const
 
@@ -31,81 +35,121 @@ ROUNDS = 12  # after which columns are orthogonal: the error is squared in each 
 class Spectrum:
     """U (…, m, m or k), S (…, k) from the largest to the smallest, and V (…, n, n or k)."""
 
-    left: Expr
+    left: Numbers
     values: Expr
-    right: Expr
+    right: Numbers
 
 
-def singular(node: Builder, matrix: Expr, *, full: bool = False) -> Spectrum:
+def singular(node: Builder, matrix: Numbers, *, full: bool = False) -> Spectrum:
     """The singular values of matrices, with their vectors as columns."""
-    rank = node.rank(matrix)
-    height, width = (node.static_extent(matrix, axis, "a matrix") for axis in (-2, -1))
+    rank = node.rank(matrix.real)
+    height, width = (node.static_extent(matrix.real, axis, "a matrix") for axis in (-2, -1))
     if height < width:
-        found = singular(node, _transposed(node, matrix), full=full)
+        found = singular(node, adjoint(node, matrix), full=full)
         return Spectrum(found.right, found.values, found.left)
-    if 0 in node.shape(matrix):
-        none = node.let(op.sum(matrix, axis=(-2,)))
-        left = identity_like(node, matrix, height if full else width)
-        empty = node.let(
-            op.zeros_like(op.expand_dims(none, rank - 1)) + op.expand_dims(none, rank - 2)
-        )
+    if 0 in node.shape(matrix.real):
+        none = node.let(op.sum(matrix.real, axis=(-2,)))
+        left = identity(node, matrix, height if full else width)
+        empty = matrix.each(node, lambda part: _square(op.sum(part, axis=(-2,)), rank))
         return Spectrum(left, none, empty)
     images, turned = orthogonalized(node, matrix)
-    sizes = node.let(op.sqrt(op.sum(images * images, axis=(rank - 2,))))
+    squares = [op.sum(part * part, axis=(rank - 2,)) for part in images.parts]
+    sizes = node.let(op.sqrt(squares[0] if len(squares) == 1 else squares[0] + squares[1]))
     order = node.let(op.argsort(sizes, axis=rank - 2, is_ascend=False, dtype="int64"))
     values = node.let(op.gather(sizes, rank - 2, order))
     images, right = (columns_by(node, one, order) for one in (images, turned))
     triangle, reflections = reflected(node, images)
     left = orthogonal(node, reflections, height if full else width)
-    return Spectrum(_with_signs(node, left, triangle, width), values, right)
+    return Spectrum(_with_signs(node, left, triangle.real, width), values, right)
 
 
-def symmetric(node: Builder, matrix: Expr) -> tuple[Expr, Expr]:
-    """The eigenvalues of symmetric matrices in ascending order, and their vectors as columns."""
-    rank = node.rank(matrix)
-    if 0 in node.shape(matrix):
-        return node.let(op.sum(matrix, axis=(-1,))), matrix
-    width = node.static_extent(matrix, -1, "a matrix")
+def _square(row: Expr, rank: int) -> Expr:
+    """No rows and no columns for each matrix."""
+    return op.zeros_like(op.expand_dims(row, rank - 1) + op.expand_dims(row, rank - 2))
+
+
+def symmetric(node: Builder, matrix: Numbers) -> tuple[Expr, Numbers]:
+    """The eigenvalues of symmetric matrices, of complex numbers Hermitian ones, in ascending order,
+    and their vectors as columns."""
+    rank = node.rank(matrix.real)
+    if 0 in node.shape(matrix.real):
+        return node.let(op.sum(matrix.real, axis=(-1,))), matrix
+    width = node.static_extent(matrix.real, -1, "a matrix")
     # without negative eigenvalues, so that singular vectors are those of eigenvalues
-    size = op.sqrt(op.sum(matrix * matrix, axis=(rank - 2, rank - 1), keepdims=True))
-    positive = node.let(matrix + size * identity_like(node, matrix, width))
+    size = node.let(_total(node, matrix, matrix, (rank - 2, rank - 1)))
+    size = node.let(op.sqrt(op.expand_dims(size, rank - 2, 2)))
+    positive = plus(node, matrix, times(node, identity(node, matrix, width), real(size)))
     _, turned = orthogonalized(node, positive)
-    images = node.let(product(node, matrix, turned))
-    values = node.let(op.sum(turned * images, axis=(rank - 2,)))
+    values = node.let(_total(node, turned, product(node, matrix, turned), (rank - 2,)))
     order = node.let(op.argsort(values, axis=rank - 2, dtype="int64"))
     return node.let(op.gather(values, rank - 2, order)), columns_by(node, turned, order)
 
 
-def orthogonalized(node: Builder, matrix: Expr) -> tuple[Expr, Expr]:
-    """A V with orthogonal columns, and V, for matrices with elements."""
-    rank = node.rank(matrix)
-    height, width = (node.static_extent(matrix, axis, "a matrix") for axis in (-2, -1))
-    if width == 1:
-        return matrix, identity_like(node, first_rows(node, matrix, 1), 1)
-    if width % 2:
-        zeros = op.zeros_like(op.strided_slice(matrix, [0], [1], axes=(rank - 1,)))
-        matrix = node.let(op.concatenate([matrix, zeros], axis=rank - 1))
-    even = width + width % 2
-    square = const(np.eye(even), node.dtype(matrix))
-    start = node.let(op.zeros_like(first_rows(node, matrix, 1)) + square)
-    both = node.let(op.concatenate([matrix, start], axis=rank - 2))
-    following = int64(_next_pairs(even // 2))
-    zero, one, two = (node.number(value, matrix) for value in (0, 1, 2))
-    small = node.number(np.finfo(dtypes.to_numpy(node.dtype(matrix))).eps / 4, matrix)
+def _total(node: Builder, one: Numbers, other: Numbers, axes: tuple[int, ...]) -> Expr:
+    """The real part of the sums of products with conjugate numbers."""
+    pairs = zip(one.parts, other.parts, strict=True)
+    found = [node.let(op.sum(a * b, axis=axes)) for a, b in pairs]
+    return node.let(found[0] + found[1]) if len(found) == 2 else found[0]
 
-    def body(there: Builder, number: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
+
+def orthogonalized(node: Builder, matrix: Numbers) -> tuple[Numbers, Numbers]:
+    """A V with orthogonal columns, and V, for matrices with elements."""
+    rank = node.rank(matrix.real)
+    height, width = (node.static_extent(matrix.real, axis, "a matrix") for axis in (-2, -1))
+    if width == 1:
+        first = matrix.each(node, lambda part: op.strided_slice(part, [0], [1], axes=(rank - 2,)))
+        return matrix, identity(node, first, 1)
+    if width % 2:
+        column = op.strided_slice(matrix.real, [0], [1], axes=(rank - 1,))
+        zeros = node.let(op.zeros_like(column))
+        matrix = matrix.each(node, lambda part: op.concatenate([part, zeros], axis=rank - 1))
+    even = width + width % 2
+    # all rows of one tensor: those of A, then those of V, and below them imaginary parts
+    count, rows = len(matrix.parts), height + even
+    row = op.zeros_like(op.strided_slice(matrix.real, [0], [1], axes=(rank - 2,)))
+    blocks: list[Expr] = []
+    for place, part in enumerate(matrix.parts):
+        square = const(np.zeros((even, even)) if place else np.eye(even), node.dtype(part))
+        blocks += [part, node.let(row + square)]
+    both = node.let(op.concatenate(blocks, axis=rank - 2))
+    following = int64(_next_pairs(even // 2))
+    zero, one, two = (node.number(value, matrix.real) for value in (0, 1, 2))
+    small = node.number(np.finfo(dtypes.to_numpy(node.dtype(matrix.real))).eps / 4, matrix.real)
+
+    def split(there: Builder, data: Expr, end: int) -> Numbers:
+        """The first of the rows of each part."""
+        begins = [rows * place for place in range(count)]
+        slices = [
+            op.strided_slice(data, [first], [first + end], axes=(rank - 2,)) for first in begins
+        ]
+        return Numbers(tuple(map(there.let, slices)))
+
+    def body(there: Builder, turn: Expr, state: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
         (both,) = state
         first, second = (
             there.let(op.strided_slice(both, [side], [even], [2], axes=(rank - 1,)))
             for side in (0, 1)
         )
-        top, other = (first_rows(there, side, height) for side in (first, second))
-        sizes, others, between = (
-            there.let(op.sum(pair[0] * pair[1], axis=(rank - 2,), keepdims=True))
-            for pair in ((top, top), (other, other), (top, other))
-        )
+        top, other = (split(there, side, height) for side in (first, second))
+
+        def along(a: Numbers, b: Numbers) -> Expr:
+            total = _total(there, a, b, (rank - 2,))
+            return there.let(op.expand_dims(total, rank - 2))
+
+        sizes, others, between = along(top, top), along(other, other), along(top, other)
         limit = small * op.sqrt(sizes) * op.sqrt(others)
-        is_done = there.let(op.less_equal(op.abs(between), limit))
+        if matrix.is_complex:  # a factor of size 1 makes the product of two columns real
+            turned = Numbers((other.parts[1], there.let(op.negative(other.real))))
+            apart = along(top, turned)  # the imaginary part
+            length = there.let(op.sqrt(between * between + apart * apart))
+            is_done = there.let(op.less_equal(length, limit))
+            safe = op.where(is_done, one, length)
+            factor = Numbers((there.let(between / safe), there.let(op.negative(apart) / safe)))
+            factor = where(there, is_done, number(there, 1, factor), factor)
+            parts = times(there, split(there, second, rows), factor).parts
+            second, between = there.let(op.concatenate(parts, axis=rank - 2)), length
+        else:
+            is_done = there.let(op.less_equal(op.abs(between), limit))
         ratio = there.let((others - sizes) / (two * op.where(is_done, one, between)))
         sign = op.where(op.less(ratio, zero), zero - one, one)
         tangent = there.let(sign / (op.abs(ratio) + op.sqrt(one + ratio * ratio)))
@@ -119,9 +163,8 @@ def orthogonalized(node: Builder, matrix: Expr) -> tuple[Expr, Expr]:
     turns = ROUNDS * (even - 1)
     (found,), _ = counted(node, body, int64(turns), turns, [both])
     found = node.let(op.strided_slice(found, [0], [width], axes=(rank - 1,)))
-    images = first_rows(node, found, height)
-    turned = op.strided_slice(found, [height], [height + width], axes=(rank - 2,))
-    return images, node.let(turned)
+    below = node.let(op.strided_slice(found, [height], [count * rows], axes=(rank - 2,)))
+    return split(node, found, height), split(node, below, width)
 
 
 def _next_pairs(count: int) -> list[int]:
@@ -135,33 +178,32 @@ def _next_pairs(count: int) -> list[int]:
     return [place for pair in zip(left, right, strict=True) for place in pair]
 
 
-def columns_by(node: Builder, matrix: Expr, order: Expr) -> Expr:
+def columns_by(node: Builder, matrix: Numbers, order: Expr) -> Numbers:
     """The columns of matrices in an order of each of them."""
-    rank = node.rank(matrix)
-    zeros = op.cast(op.zeros_like(matrix), "int64")
+    rank = node.rank(matrix.real)
+    zeros = op.cast(op.zeros_like(matrix.real), "int64")
     places = node.let(op.expand_dims(order, rank - 2) + zeros)
-    return node.let(op.gather(matrix, rank - 1, places))
+    return matrix.each(node, lambda part: op.gather(part, rank - 1, places))
 
 
-def _with_signs(node: Builder, left: Expr, triangle: Expr, width: int) -> Expr:
-    """Columns with the signs of the diagonal of a triangle."""
-    rank = node.rank(left)
+def _with_signs(node: Builder, left: Numbers, triangle: Expr, width: int) -> Numbers:
+    """Columns with the signs of the diagonal of a triangle, which is real."""
+    rank = node.rank(triangle)
     rows, columns = node.positions(triangle, -2), node.positions(triangle, -1)
     same = op.equal(op.expand_dims(rows, 1), op.expand_dims(columns, 0))
-    zero, one = node.number(0, left), node.number(1, left)
+    zero, one = node.number(0, triangle), node.number(1, triangle)
     diagonal = op.sum(op.where(same, triangle, zero), axis=(rank - 2,), keepdims=True)
     signs = node.let(op.where(op.less(diagonal, zero), zero - one, one))
-    whole = node.static_extent(left, -1, "a matrix")
+    whole = node.static_extent(left.real, -1, "a matrix")
     if whole == width:
-        return node.let(left * signs)
-    parts = [
-        op.strided_slice(left, [begin], [end], axes=(rank - 1,))
-        for begin, end in ((0, width), (width, whole))
-    ]
-    return node.let(op.concatenate([parts[0] * signs, parts[1]], axis=rank - 1))
+        return left.each(node, lambda part: part * signs)
 
+    def some(part: Expr, begin: int, end: int) -> Expr:
+        return op.strided_slice(part, [begin], [end], axes=(rank - 1,))
 
-def _transposed(node: Builder, matrix: Expr) -> Expr:
-    order = [*range(node.rank(matrix))]
-    order[-2:] = reversed(order[-2:])
-    return node.let(op.transpose(matrix, order))
+    return left.each(
+        node,
+        lambda part: op.concatenate(
+            [some(part, 0, width) * signs, some(part, width, whole)], axis=rank - 1
+        ),
+    )

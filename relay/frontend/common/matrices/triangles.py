@@ -7,6 +7,14 @@ from collections.abc import Sequence
 from relay import op
 from relay.frontend.common.builder import Builder, int64
 from relay.frontend.common.loops import counted
+from relay.frontend.common.matrices.numbers import (
+    Numbers,
+    embedded,
+    extracted,
+    inverse,
+    number,
+    where,
+)
 from relay.ir.expr import Expr
 
 
@@ -32,14 +40,24 @@ def triangle_of(node: Builder, matrix: Expr) -> Expr:
     return found
 
 
-def inverse_of_triangle(node: Builder, matrix: Expr, *, upper: bool, unit: bool = False) -> Expr:
+def cholesky(node: Builder, matrix: Numbers) -> Numbers:
+    """Cholesky of complex numbers: on its diagonal the triangle is real, so that the real matrix
+    that stands for it is a triangle."""
+    if not matrix.is_complex or 0 in node.shape(matrix.real):
+        return matrix.each(node, lambda part: triangle_of(node, part))
+    return extracted(node, triangle_of(node, embedded(node, matrix)))
+
+
+def inverse_of_triangle(
+    node: Builder, matrix: Numbers, *, upper: bool, unit: bool = False
+) -> Numbers:
     """The inverse of the triangle of a matrix, whose diagonal may count as ones."""
-    rows, columns = node.positions(matrix, -2), node.positions(matrix, -1)
+    rows, columns = (node.positions(matrix.real, axis) for axis in (-2, -1))
     apart = node.let(op.expand_dims(columns, 0) - op.expand_dims(rows, 1))
     zero = int64(0)
     inside = op.greater_equal(apart, zero) if upper else op.less_equal(apart, zero)
-    triangle = node.let(op.where(inside, matrix, node.number(0, matrix)))
+    zeros, ones = (number(node, value, matrix) for value in (0, 1))
+    triangle = where(node, node.let(inside), matrix, zeros)
     if unit:
-        on_diagonal = op.equal(apart, zero)
-        triangle = node.let(op.where(on_diagonal, node.number(1, matrix), triangle))
-    return node.let(op.matrix_inverse(triangle))
+        triangle = where(node, node.let(op.equal(apart, zero)), ones, triangle)
+    return inverse(node, triangle)

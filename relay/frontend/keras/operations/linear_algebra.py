@@ -8,6 +8,7 @@ import numpy as np
 
 from relay import op
 from relay.frontend.common.builder import int64
+from relay.frontend.common.matrices.numbers import real
 from relay.frontend.common.matrices.reflections import factors_of
 from relay.frontend.common.matrices.rotations import singular, symmetric
 from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
@@ -60,7 +61,7 @@ def solve(node: Node, a: Any, b: Any) -> Expr:
 def solve_triangular(node: Node, a: Any, b: Any) -> Expr:
     matrix, _ = _floats(node, a, b)
     upper = not node.option("lower", False)
-    return _applied(node, inverse_of_triangle(node, matrix, upper=upper), a, b)
+    return _applied(node, inverse_of_triangle(node, real(matrix), upper=upper).real, a, b)
 
 
 def _floats(node: Node, a: Any, b: Any) -> list[Expr]:
@@ -86,7 +87,7 @@ def cholesky(node: Node, x: Expr) -> Expr:
 def cholesky_inverse(node: Node, x: Expr) -> Expr:
     """The inverse of the matrix that a triangle is the factor of."""
     data, upper = floating(node, x), bool(node.option("upper", False))
-    factor = inverse_of_triangle(node, data, upper=upper)
+    factor = inverse_of_triangle(node, real(data), upper=upper).real
     other = swapped(node, factor)
     return product(node, factor, other) if upper else product(node, other, factor)
 
@@ -96,21 +97,23 @@ def qr(node: Node, x: Expr) -> list[Expr]:
     mode = node.option("mode", "reduced")
     if mode not in ("reduced", "complete"):
         raise node.refused("there is no such mode", "reduced or complete", mode)
-    return [*factors_of(node, floating(node, x), complete=mode == "complete")]
+    found = factors_of(node, real(floating(node, x)), complete=mode == "complete")
+    return [one.real for one in found]
 
 
 @table("linalg.Eigh")
 def eigh(node: Node, x: Expr) -> list[Expr]:
-    return [*symmetric(node, floating(node, x))]
+    values, vectors = symmetric(node, real(floating(node, x)))
+    return [values, vectors.real]
 
 
 @table("linalg.SVD")
 def svd(node: Node, x: Expr) -> Any:
     data = floating(node, x)
-    found = singular(node, data, full=node.option("full_matrices", True))
+    found = singular(node, real(data), full=node.option("full_matrices", True))
     if not node.option("compute_uv", True):
         return found.values
-    return [found.left, found.values, swapped(node, found.right)]
+    return [found.left.real, found.values, swapped(node, found.right.real)]
 
 
 def _pseudo_inverse(node: Node, data: Expr) -> Expr:
@@ -119,8 +122,8 @@ def _pseudo_inverse(node: Node, data: Expr) -> Expr:
     given = node.config.get("rcond")
     step = float(np.finfo("float32" if node.dtype(data) != "float64" else "float64").eps)
     least = float(given) if isinstance(given, int | float) else max(height, width) * step
-    found = singular(node, data)
-    u, s, v = found.left, found.values, found.right
+    found = singular(node, real(data))
+    u, s, v = found.left.real, found.values, found.right.real
     edge = node.let(op.max(s, axis=(-1,), keepdims=True) * node.number(least, s))
     held = node.let(op.greater(s, edge))
     zero, one = node.number(0, s), node.number(1, s)
@@ -143,7 +146,7 @@ def lstsq(node: Node, a: Any, b: Any) -> Expr:
 def matrix_rank(node: Node, x: Expr) -> Expr:
     data = floating(node, x)
     height, width = (node.static_extent(data, axis, "the size of matrices") for axis in (-2, -1))
-    s = singular(node, data).values
+    s = singular(node, real(data)).values
     given = node.config.get("tol")
     step = float(np.finfo("float32" if node.dtype(data) != "float64" else "float64").eps)
     edge = (

@@ -54,6 +54,25 @@ def direction(node: Node, self: Complex) -> Complex:
     return paired(node, a / divisor, b / divisor)
 
 
+@table("var", "std")
+def variance(node: Node, self: Complex, *given: Any, **named: Any) -> Expr:
+    """The sum of those of both parts."""
+    plain = replace(node, operator="aten.var", declared=None)
+    first, second = (by_parts(plain, "var", "", one, *given, **named) for one in parts(node, self))
+    found = node.let(first + second)
+    return op.sqrt(found) if node.operator == "aten.std" else found
+
+
+@table("var_mean", "std_mean")
+def variance_and_mean(node: Node, self: Complex, *given: Any, **named: Any) -> list[Any]:
+    plain = replace(node, operator="aten.var_mean", declared=None)
+    pairs = [by_parts(plain, "var_mean", "", one, *given, **named) for one in parts(node, self)]
+    (first, a), (second, b) = pairs
+    found = node.let(first + second)
+    spread = op.sqrt(found) if node.operator == "aten.std_mean" else found
+    return [spread, paired(node, a, b)]
+
+
 @table("exp")
 def exp(node: Node, self: Complex) -> Complex:
     a, b = parts(node, self)

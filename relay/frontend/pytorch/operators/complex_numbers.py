@@ -209,6 +209,16 @@ def to_copy(node: Node, self: Any, dtype: Any = None, *_: Any, **__: Any) -> Any
     return cast(node, parts(node, self)[0], dtype)
 
 
+@complex_table("copy")
+def copy(node: Node, self: Any, src: Any, *_: Any, **__: Any) -> Any:
+    """The elements of another tensor, broadcast and converted to the type of the first."""
+    given = as_parts(node, src)
+    if not isinstance(self, Complex):
+        return by_parts(node, "copy", "", self, given[0])
+    pairs = zip(parts(node, self), given, strict=True)
+    return paired(node, *(by_parts(node, "copy", "", one, other) for one, other in pairs))
+
+
 def nonzero(node: Node, value: Complex) -> Expr:
     """Whether numbers are other than 0."""
     first, second = (op.not_equal(one, node.number(0, one)) for one in parts(node, value))

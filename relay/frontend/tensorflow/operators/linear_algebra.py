@@ -8,6 +8,7 @@ import numpy as np
 
 from relay import op
 from relay.frontend.common.builder import int64
+from relay.frontend.common.matrices.numbers import real
 from relay.frontend.common.matrices.reflections import factors_of
 from relay.frontend.common.matrices.rotations import singular, symmetric
 from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
@@ -173,7 +174,7 @@ def cholesky(node: Node, data: Expr) -> Expr:
 
 @table("MatrixTriangularSolve")
 def matrix_triangular_solve(node: Node, matrix: Expr, right: Expr) -> Expr:
-    inverse = inverse_of_triangle(node, matrix, upper=not node.flag("lower", True))
+    inverse = inverse_of_triangle(node, real(matrix), upper=not node.flag("lower", True)).real
     if node.flag("adjoint"):
         rank = node.rank(matrix)
         inverse = node.let(op.transpose(inverse, [*range(rank - 2), rank - 1, rank - 2]))
@@ -182,15 +183,16 @@ def matrix_triangular_solve(node: Node, matrix: Expr, right: Expr) -> Expr:
 
 @table("Qr")
 def qr(node: Node, data: Expr) -> Sequence[Expr]:
-    return factors_of(node, data, complete=node.flag("full_matrices"))
+    found = factors_of(node, real(data), complete=node.flag("full_matrices"))
+    return [one.real for one in found]
 
 
 @table("Svd")
 def svd(node: Node, data: Expr) -> Sequence[Expr]:
     """Singular values, and vectors as columns, which are empty where they are not asked for."""
-    found = singular(node, data, full=node.flag("full_matrices"))
+    found = singular(node, real(data), full=node.flag("full_matrices"))
     if node.flag("compute_uv", True):
-        return found.values, found.left, found.right
+        return found.values, found.left.real, found.right.real
     empty = node.let(op.zeros((0,), node.dtype(data)))
     return found.values, empty, empty
 
@@ -198,7 +200,7 @@ def svd(node: Node, data: Expr) -> Sequence[Expr]:
 @table("SelfAdjointEigV2")
 def eigh(node: Node, data: Expr) -> Sequence[Expr]:
     """Eigenvalues, and vectors as columns, which are empty where they are not asked for."""
-    values, vectors = symmetric(node, data)
+    values, vectors = symmetric(node, real(data))
     if node.flag("compute_v", True):
-        return values, vectors
+        return values, vectors.real
     return values, node.let(op.zeros((0,), node.dtype(data)))

@@ -53,7 +53,7 @@ def agree(
         results = [*found] if isinstance(found, list | tuple) else [found]
         assert len(results) == len(expected)
         for place, (one, wanted) in enumerate(zip(results, expected, strict=True)):
-            wanted = torch.view_as_real(wanted.resolve_conj()) if wanted.is_complex() else wanted
+            one, wanted = map(_pairs, (one, wanted))
             torch.testing.assert_close(
                 one,
                 wanted,
@@ -62,6 +62,10 @@ def agree(
                 equal_nan=True,
                 msg=lambda text, place=place: f"result {place}: {text}",
             )
+
+
+def _pairs(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def _interpreted(mod: relay.IRModule, params: Any) -> Callable[..., list[torch.Tensor]]:

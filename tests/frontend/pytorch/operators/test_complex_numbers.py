@@ -59,6 +59,17 @@ def test_sums_and_products_of_many_agree() -> None:
     )
 
 
+def test_variances_and_copies_agree() -> None:
+    x = rand(3, 4)
+    agree(
+        (lambda x: torch.var(x, 1), [x]),
+        (lambda x: torch.std(x), [x]),
+        (lambda x: torch.std_mean(x, 0, keepdim=True), [x]),
+        (torch.var_mean, [x]),
+        (lambda x, y: x.clone().copy_(y), [x, torch.randn(4)]),
+    )
+
+
 def test_element_types_and_truth_agree() -> None:
     x, mask = rand(3, 4), torch.tensor([True, False, True, True])
     zeros = x * mask

@@ -65,6 +65,64 @@ def test_factors_agree() -> None:
     )
 
 
+def test_equations_and_factors_of_complex_matrices_agree() -> None:
+    lin = torch.linalg
+
+    def complex_(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, dtype=torch.complex64)
+
+    a, b, wide = complex_(2, 3, 3) + 3 * torch.eye(3), complex_(2, 3, 4), complex_(3, 5)
+    positive = torch.matmul(a, a.mH) + torch.eye(3)
+    packed, factors = torch.geqrf(complex_(2, 5, 3))
+    lu, pivots = lin.lu_factor(a)
+    agree(
+        (lin.det, [a]),
+        (lin.slogdet, [a]),
+        (lin.inv, [a]),
+        (lin.solve, [a, b]),
+        (lin.solve, [a[0], b[0, :, 0]]),
+        (lambda a: lin.matrix_power(a, -3), [a]),
+        (lin.cholesky, [positive]),
+        (lambda a: lin.cholesky(a, upper=True), [positive[0]]),
+        (lambda a, b: lin.solve_triangular(a, b, upper=True), [a, b]),
+        (lambda a, b: torch.cholesky_solve(b, a), [a.tril(), b]),
+        (lin.matrix_exp, [a]),
+        (lin.qr, [b]),
+        (lambda a: lin.qr(a, "complete"), [complex_(5, 3)]),
+        (lin.householder_product, [packed, factors]),
+        (lambda a, b, c: torch.ormqr(a, b, c, left=False), [packed, factors, complex_(2, 4, 5)]),
+        (
+            lambda a, b, c: torch.ormqr(a, b, c, transpose=True),
+            [packed, factors, complex_(2, 5, 3)],
+        ),
+        (lin.lu, [wide]),
+        (torch.lu_unpack, [lu, pivots]),
+        (lambda a, b, c: lin.lu_solve(a, b, c, adjoint=True), [lu, pivots, b]),
+        (lin.pinv, [wide]),
+        atol=1e-3,
+        rtol=1e-3,
+    )
+
+
+def test_spectra_of_complex_matrices_agree() -> None:
+    lin = torch.linalg
+    wide, square = (torch.randn(2, size, 4, dtype=torch.complex64) for size in (3, 4))
+    same = torch.eye(3, dtype=torch.complex64)  # whose singular values are all the same
+
+    def whole(a: torch.Tensor) -> list[torch.Tensor]:
+        u, s, v = lin.svd(a, full_matrices=False)
+        return [s, u.abs(), v.abs(), (u * s.unsqueeze(-2)) @ v]
+
+    def spectrum(a: torch.Tensor) -> list[torch.Tensor]:
+        values, vectors = lin.eigh(a)
+        return [values, (vectors * values.unsqueeze(-2)) @ vectors.mH]
+
+    cases = [(whole, [one]) for one in (wide, square, wide.mT.clone(), same)]
+    symmetric = [(spectrum, [one]) for one in (square, same, square + square.mH)]
+    agree(*cases, *symmetric, atol=1e-4, rtol=1e-4)
+    agree(cases[0], symmetric[0], compiled=True, atol=1e-4, rtol=1e-4)
+
+
 def without_signs(function: Callable[..., Any]) -> Callable[..., Any]:
     """The results of a function up to the signs of vectors."""
     return lambda *given: [one.abs() for one in function(*given)]

@@ -5,153 +5,233 @@ The factors and pivots that torch gives beside them are not there.
 
 from __future__ import annotations
 
+from typing import Any
+
 from relay import op
-from relay.frontend.common.matrices.triangles import inverse_of_triangle, triangle_of
-from relay.frontend.common.products import product
-from relay.frontend.pytorch.converters import Converters
+from relay.frontend.common.matrices.elimination import eliminated
+from relay.frontend.common.matrices.numbers import (
+    Numbers,
+    adjoint,
+    divided,
+    product,
+    real,
+    sizes,
+    times,
+    transposed,
+    where,
+)
+from relay.frontend.common.matrices.numbers import inverse as inverse_of
+from relay.frontend.common.matrices.numbers import number as number_of
+from relay.frontend.common.matrices.triangles import cholesky as factor_of
+from relay.frontend.common.matrices.triangles import inverse_of_triangle
 from relay.frontend.pytorch.node import Node
-from relay.frontend.pytorch.shapes import swapped
+from relay.frontend.pytorch.operators.linear_algebra.kinds import BothKinds, given, numbers
 from relay.ir.expr import Expr
 
-table = Converters()
+both = BothKinds()
+tables = both.tables
 
 
-@table("linalg_det", "det")
-def det(node: Node, A: Expr) -> Expr:
-    return op.determinant(A)
+def determinant(node: Node, A: Any) -> Numbers:
+    """Determinants; those of complex matrices as products of pivots."""
+    matrix = numbers(node, A)
+    if not matrix.is_complex:
+        return real(node.let(op.determinant(A)))
+    return products_of(node, pivots_of(node, matrix))
 
 
-@table("_linalg_det")
-def det_with_factors(node: Node, A: Expr) -> list[Expr | None]:
-    return [op.determinant(A), None, None]
+def pivots_of(node: Node, matrix: Numbers) -> Numbers:
+    """Numbers whose product is the determinant."""
+    rank = node.rank(matrix.real)
+    factors, taken, _ = eliminated(node, matrix)
+    rows, columns = node.positions(matrix.real, -2), node.positions(matrix.real, -1)
+    same = node.let(op.equal(op.expand_dims(rows, 1), op.expand_dims(columns, 0)))
+    on_diagonal = where(node, same, factors, number_of(node, 0, matrix))
+    diagonal = on_diagonal.each(node, lambda part: op.sum(part, axis=(rank - 2,)))
+    one = node.number(1, matrix.real)
+    is_exchanged = op.not_equal(taken, columns)
+    signs = node.let(op.where(is_exchanged, op.negative(one), one))
+    return times(node, diagonal, real(signs))
 
 
-@table("linalg_slogdet", "slogdet", "_linalg_slogdet")
-def slogdet(node: Node, A: Expr) -> list[Expr | None]:
-    """The sign and the logarithm of the size of determinants."""
-    found = node.let(op.determinant(A))
-    results: list[Expr | None] = [op.sign(found), op.log(op.abs(found))]
+def products_of(node: Node, values: Numbers) -> Numbers:
+    """The products along the last axis, of pairs in turn."""
+    rank, last = node.rank(values.real), node.rank(values.real) - 1
+    count = node.static_extent(values.real, -1, "a matrix")
+    if not count:
+        empty = values.each(node, lambda part: op.sum(part, axis=(last,)))
+        ones = node.let(op.add(empty.real, node.number(1, empty.real)))
+        return Numbers((ones, *empty.parts[1:]))
+
+    def some(one: Numbers, begin: int, end: int) -> Numbers:
+        return one.each(node, lambda part: op.strided_slice(part, [begin], [end], axes=(last,)))
+
+    while count > 1:
+        half = count // 2
+        found = times(node, some(values, 0, half), some(values, half, 2 * half))
+        if count % 2:
+            rest = some(values, count - 1, count).parts
+            pairs = zip(found.parts, rest, strict=True)
+            found = Numbers(tuple(node.let(op.concatenate(pair, axis=last)) for pair in pairs))
+        values, count = found, half + count % 2
+    return values.each(node, lambda part: op.squeeze(part, (rank - 1,)))
+
+
+@both("linalg_det", "det")
+def det(node: Node, A: Any) -> Any:
+    return given(node, determinant(node, A))
+
+
+@both("_linalg_det")
+def det_with_factors(node: Node, A: Any) -> list[Any]:
+    return [det(node, A), None, None]
+
+
+@both("linalg_slogdet", "slogdet", "_linalg_slogdet")
+def slogdet(node: Node, A: Any) -> list[Any]:
+    """The sign, of complex numbers the direction, and the logarithm of the size of determinants."""
+    matrix = numbers(node, A)
+    if matrix.is_complex:
+        pivots = pivots_of(node, matrix)
+        size = sizes(node, pivots)
+        none, one = node.number(0, size), node.number(1, size)
+        is_none = node.let(op.equal(size, none))
+        shares = divided(node, pivots, real(node.let(op.where(is_none, one, size))))
+        sign = given(node, products_of(node, shares))
+        logarithm = op.sum(op.log(size), axis=(node.rank(size) - 1,))
+    else:
+        found = node.let(op.determinant(A))
+        sign, logarithm = op.sign(found), op.log(op.abs(found))
+    results: list[Any] = [sign, logarithm]
     return [*results, None, None] if node.operator.startswith("aten._") else results
 
 
-@table("logdet")
-def logdet(node: Node, self: Expr) -> Expr:
-    return op.log(op.determinant(self))
+@both("linalg_inv", "inverse")
+def inverse(node: Node, A: Any) -> Any:
+    return given(node, inverse_of(node, numbers(node, A)))
 
 
-@table("linalg_inv", "inverse")
-def inverse(node: Node, A: Expr) -> Expr:
-    return op.matrix_inverse(A)
-
-
-def no_errors(node: Node, matrices: Expr) -> Expr:
+def no_errors(node: Node, matrices: Any) -> Expr:
     """0 for each matrix."""
-    return op.cast(op.zeros_like(op.sum(matrices, axis=(-2, -1))), "int32")
+    data = numbers(node, matrices).real
+    return op.cast(op.zeros_like(op.sum(data, axis=(-2, -1))), "int32")
 
 
-@table("linalg_inv_ex")
-def inverse_with_errors(node: Node, A: Expr, *, check_errors: bool = False) -> list[Expr]:
-    return [op.matrix_inverse(A), no_errors(node, A)]
+@both("linalg_inv_ex")
+def inverse_with_errors(node: Node, A: Any, *, check_errors: bool = False) -> list[Any]:
+    return [inverse(node, A), no_errors(node, A)]
 
 
-@table("linalg_solve")
-def solve(node: Node, A: Expr, B: Expr, *, left: bool = True) -> Expr:
+@both("linalg_solve")
+def solve(node: Node, A: Any, B: Any, *, left: bool = True) -> Any:
     """`X` of `A @ X = B`, or of `X @ A = B`."""
-    factors = node.let(op.matrix_inverse(A))
-    is_vector = node.rank(B) == 1 or (
-        node.rank(B) == node.rank(A) - 1 and node.shape(B) == node.shape(A)[:-1]
+    matrix, right = numbers(node, A), numbers(node, B)
+    factors = inverse_of(node, matrix)
+    rank, wide = node.rank(right.real), node.rank(matrix.real)
+    is_vector = rank == 1 or (
+        rank == wide - 1 and node.shape(right.real) == node.shape(matrix.real)[:-1]
     )
-    right = node.let(op.expand_dims(B, node.rank(B))) if is_vector else B
+    if is_vector:
+        right = right.each(node, lambda part: op.expand_dims(part, rank))
     found = product(node, factors, right) if left else product(node, right, factors)
-    return op.squeeze(node.let(found), (-1,)) if is_vector else found
+    if is_vector:
+        found = found.each(node, lambda part: op.squeeze(part, (-1,)))
+    return given(node, found)
 
 
-@table("_linalg_solve_ex", "linalg_solve_ex")
+@both("_linalg_solve_ex", "linalg_solve_ex")
 def solve_with_errors(
-    node: Node, A: Expr, B: Expr, *, left: bool = True, check_errors: bool = False
-) -> list[Expr | None]:
-    found = node.let(solve(node, A, B, left=left))
+    node: Node, A: Any, B: Any, *, left: bool = True, check_errors: bool = False
+) -> list[Any]:
+    found = solve(node, A, B, left=left)
     if node.operator == "aten.linalg_solve_ex":
         return [found, no_errors(node, A)]
     return [found, None, None, no_errors(node, A)]
 
 
-@table("linalg_matrix_power", "matrix_power")
-def matrix_power(node: Node, self: Expr, n: int) -> Expr:
+@both("linalg_matrix_power", "matrix_power")
+def matrix_power(node: Node, self: Any, n: int) -> Any:
     """matrix_power by repeated squaring."""
-    base = node.let(op.matrix_inverse(self)) if n < 0 else self
-    found: Expr | None = None
+    matrix = numbers(node, self)
+    base = inverse_of(node, matrix) if n < 0 else matrix
+    found: Numbers | None = None
     left = abs(n)
     while left:
         if left % 2:
-            found = base if found is None else node.let(product(node, found, base))
+            found = base if found is None else product(node, found, base)
         left //= 2
         if left:
-            base = node.let(product(node, base, base))
-    if found is not None:
-        return found
-    rows, columns = node.positions(self, -2), node.positions(self, -1)
-    same = node.let(op.equal(op.expand_dims(rows, 1), op.expand_dims(columns, 0)))
-    return op.zeros_like(self) + op.cast(same, node.dtype(self))
+            base = product(node, base, base)
+    if found is None:
+        rows, columns = node.positions(matrix.real, -2), node.positions(matrix.real, -1)
+        same = node.let(op.equal(op.expand_dims(rows, 1), op.expand_dims(columns, 0)))
+        zeros = matrix.each(node, op.zeros_like)
+        found = where(node, same, number_of(node, 1, matrix), zeros)
+    return given(node, found)
 
 
 # --- triangles, row by row -----------------------------------------------------------------------
 
 
-@table("linalg_cholesky", "cholesky")
-def cholesky(node: Node, self: Expr, upper: bool = False) -> Expr:
-    matrix = swapped(node, self) if upper else self
-    found = triangle_of(node, matrix)
-    return swapped(node, found) if upper else found
+@both("linalg_cholesky", "cholesky")
+def cholesky(node: Node, self: Any, upper: bool = False) -> Any:
+    matrix = numbers(node, self)
+    found = factor_of(node, adjoint(node, matrix) if upper else matrix)
+    return given(node, adjoint(node, found) if upper else found)
 
 
-@table("linalg_cholesky_ex")
+@both("linalg_cholesky_ex")
 def cholesky_with_errors(
-    node: Node, self: Expr, *, upper: bool = False, check_errors: bool = False
-) -> list[Expr]:
+    node: Node, self: Any, *, upper: bool = False, check_errors: bool = False
+) -> list[Any]:
     return [cholesky(node, self, upper), no_errors(node, self)]
 
 
-@table("linalg_solve_triangular")
+@both("linalg_solve_triangular")
 def solve_triangular(
     node: Node,
-    self: Expr,
-    B: Expr,
+    self: Any,
+    B: Any,
     *,
     upper: bool,
     left: bool = True,
     unitriangular: bool = False,
-) -> Expr:
+) -> Any:
     """`X` of `self @ X = B`, for a triangle."""
-    factors = inverse_of_triangle(node, self, upper=upper, unit=unitriangular)
-    return product(node, factors, B) if left else product(node, B, factors)
+    matrix, right = numbers(node, self), numbers(node, B)
+    factors = inverse_of_triangle(node, matrix, upper=upper, unit=unitriangular)
+    pair = (factors, right) if left else (right, factors)
+    return given(node, product(node, *pair))
 
 
-@table("triangular_solve")
+@both("triangular_solve")
 def triangular_solve(
     node: Node,
-    self: Expr,
-    A: Expr,
+    self: Any,
+    A: Any,
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
-) -> list[Expr]:
+) -> list[Any]:
     """triangular_solve: the solution, and a copy of the coefficients."""
-    matrix, is_upper = (swapped(node, A), not upper) if transpose else (A, upper)
-    found = solve_triangular(node, matrix, self, upper=is_upper, unitriangular=unitriangular)
-    return [found, A]
+    matrix = numbers(node, A)
+    factors = inverse_of_triangle(node, matrix, upper=upper, unit=unitriangular)
+    factors = transposed(node, factors) if transpose else factors
+    return [given(node, product(node, factors, numbers(node, self))), A]
 
 
-@table("cholesky_solve")
-def cholesky_solve(node: Node, self: Expr, input2: Expr, upper: bool = False) -> Expr:
-    other = swapped(node, input2)
-    left, right = (other, input2) if upper else (input2, other)
-    matrix = node.let(product(node, left, right))
-    return product(node, node.let(op.matrix_inverse(matrix)), self)
+@both("cholesky_solve")
+def cholesky_solve(node: Node, self: Any, input2: Any, upper: bool = False) -> Any:
+    matrix = _of_factor(node, numbers(node, input2), upper)
+    return given(node, product(node, inverse_of(node, matrix), numbers(node, self)))
 
 
-@table("cholesky_inverse")
-def cholesky_inverse(node: Node, self: Expr, upper: bool = False) -> Expr:
-    other = swapped(node, self)
-    left, right = (other, self) if upper else (self, other)
-    return op.matrix_inverse(node.let(product(node, left, right)))
+@both("cholesky_inverse")
+def cholesky_inverse(node: Node, self: Any, upper: bool = False) -> Any:
+    return given(node, inverse_of(node, _of_factor(node, numbers(node, self), upper)))
+
+
+def _of_factor(node: Node, factor: Numbers, upper: bool) -> Numbers:
+    """The matrix of a factor of Cholesky."""
+    other = adjoint(node, factor)
+    return product(node, other, factor) if upper else product(node, factor, other)

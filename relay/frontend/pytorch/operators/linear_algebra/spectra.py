@@ -3,81 +3,105 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from relay import dtypes, op
+from relay.frontend.common.builder import int64
 from relay.frontend.common.loops import counted
+from relay.frontend.common.matrices.numbers import (
+    Numbers,
+    adjoint,
+    embedded,
+    extracted,
+    inverse,
+    product,
+    real,
+    times,
+    where,
+)
 from relay.frontend.common.matrices.reflections import identity_like
 from relay.frontend.common.matrices.rotations import singular, symmetric
-from relay.frontend.common.products import product
-from relay.frontend.pytorch.converters import Converters
+from relay.frontend.common.products import product as real_product
 from relay.frontend.pytorch.node import Node
-from relay.frontend.pytorch.operators.linear_algebra.equations import inverse
-from relay.frontend.pytorch.shapes import swapped
+from relay.frontend.pytorch.operators.linear_algebra.kinds import BothKinds, given, numbers
 from relay.ir import dims
 from relay.ir.expr import Expr
 
-table = Converters()
+both = BothKinds()
+tables = both.tables
 
 
-@table("_linalg_svd")
+@both("_linalg_svd")
 def svd(
     node: Node,
-    A: Expr,
+    A: Any,
     full_matrices: bool = False,
     compute_uv: bool = True,
     *,
     driver: str | None = None,
-) -> list[Expr]:
-    found = singular(node, A, full=full_matrices)
-    none = node.zeros((0,), node.dtype(A))
+) -> list[Any]:
+    matrix = numbers(node, A)
+    found = singular(node, matrix, full=full_matrices)
     if not compute_uv:
-        return [none, found.values, none]
-    return [found.left, found.values, swapped(node, found.right)]
+        return [_none(node, matrix), found.values, _none(node, matrix)]
+    return [given(node, found.left), found.values, given(node, adjoint(node, found.right))]
 
 
-@table("_linalg_eigh")
-def eigh(node: Node, A: Expr, UPLO: str = "L", compute_v: bool = True) -> list[Expr]:
-    values, vectors = symmetric(node, _by_triangle(node, A, upper=UPLO.upper() == "U"))
-    return [values, vectors if compute_v else node.zeros((0,), node.dtype(A))]
+def _none(node: Node, like: Numbers) -> Any:
+    """An empty result."""
+    return given(node, like.each(node, lambda part: node.zeros((0,), node.dtype(part))))
 
 
-def _by_triangle(node: Node, matrix: Expr, *, upper: bool) -> Expr:
-    """The symmetric matrix with a triangle."""
-    rows, columns = node.positions(matrix, -2), node.positions(matrix, -1)
-    inside = op.greater_equal(op.expand_dims(rows, 1), op.expand_dims(columns, 0))
-    other = swapped(node, matrix)
+@both("_linalg_eigh")
+def eigh(node: Node, A: Any, UPLO: str = "L", compute_v: bool = True) -> list[Any]:
+    matrix = numbers(node, A)
+    values, vectors = symmetric(node, _by_triangle(node, matrix, upper=UPLO.upper() == "U"))
+    return [values, given(node, vectors) if compute_v else _none(node, matrix)]
+
+
+def _by_triangle(node: Node, matrix: Numbers, *, upper: bool) -> Numbers:
+    """The symmetric or Hermitian matrix with a triangle, whose diagonal is real."""
+    rows, columns = node.positions(matrix.real, -2), node.positions(matrix.real, -1)
+    apart = node.let(op.expand_dims(rows, 1) - op.expand_dims(columns, 0))
+    inside = node.let(op.greater_equal(apart, int64(0)))
+    other = adjoint(node, matrix)
     pair = (other, matrix) if upper else (matrix, other)
-    return node.let(op.where(inside, *pair))
+    found = where(node, inside, *pair)
+    beside = op.not_equal(apart, int64(0))
+    zero = node.number(0, matrix.real)
+    turned = (node.let(op.where(beside, part, zero)) for part in found.parts[1:])
+    return Numbers((found.real, *turned))
 
 
-@table("linalg_pinv.atol_rtol_tensor")
+@both("linalg_pinv.atol_rtol_tensor")
 def pinv(
     node: Node,
-    self: Expr,
+    self: Any,
     *,
     atol: Expr | None = None,
     rtol: Expr | None = None,
     hermitian: bool = False,
-) -> Expr:
+) -> Any:
     """The pseudo-inverse: values up to the larger tolerance count as 0."""
-    height, width = (node.static_extent(self, axis, "a matrix") for axis in (-2, -1))
+    matrix = numbers(node, self)
+    height, width = (node.static_extent(matrix.real, axis, "a matrix") for axis in (-2, -1))
     if not height or not width:
-        return swapped(node, self)
+        return given(node, adjoint(node, matrix))
     if hermitian:
-        values, left = symmetric(node, _by_triangle(node, self, upper=False))
+        values, left = symmetric(node, _by_triangle(node, matrix, upper=False))
         right = left
     else:
-        found = singular(node, self)
+        found = singular(node, matrix)
         left, values, right = found.left, found.values, found.right
     sizes = node.let(op.abs(values))
     last = node.rank(sizes) - 1
-    zero = node.number(0, self)
+    zero = node.number(0, values)
     absolute = zero if atol is None else _beside(node, atol, sizes)
     if rtol is None:
-        eps = float(np.finfo(dtypes.to_numpy(node.dtype(self))).eps)
-        relative: Expr = node.number(eps * max(height, width), self)
+        eps = float(np.finfo(dtypes.to_numpy(node.dtype(values))).eps)
+        relative: Expr = node.number(eps * max(height, width), values)
         if atol is not None:
             relative = op.where(op.greater(absolute, zero), zero, relative)
     else:
@@ -85,10 +109,10 @@ def pinv(
     largest = op.max(sizes, axis=(last,), keepdims=True)
     limit = node.let(op.maximum(absolute, relative * largest))
     counts = node.let(op.greater(sizes, limit))
-    one = node.number(1, self)
+    one = node.number(1, values)
     shares = op.where(counts, one / op.where(counts, values, one), zero)
-    scaled = node.let(right * op.expand_dims(shares, last))
-    return product(node, scaled, swapped(node, left))
+    scaled = times(node, right, real(node.let(op.expand_dims(shares, last))))
+    return given(node, product(node, scaled, adjoint(node, left)))
 
 
 def _beside(node: Node, value: Expr, sizes: Expr) -> Expr:
@@ -97,24 +121,31 @@ def _beside(node: Node, value: Expr, sizes: Expr) -> Expr:
     return node.let(op.expand_dims(number, node.rank(number))) if node.rank(number) else number
 
 
-@table("linalg_tensorinv")
-def tensorinv(node: Node, self: Expr, ind: int = 2) -> Expr:
-    shape = node.static_shape(self, "the tensor")
+@both("linalg_tensorinv")
+def tensorinv(node: Node, self: Any, ind: int = 2) -> Any:
+    data = numbers(node, self)
+    shape = node.static_shape(data.real, "the tensor")
     first, rest = shape[:ind], shape[ind:]
-    matrix = node.let(op.reshape(self, (math.prod(first), math.prod(rest))))
-    return op.reshape(node.let(inverse(node, matrix)), (*rest, *first))
+    matrix = data.each(node, lambda part: op.reshape(part, (math.prod(first), math.prod(rest))))
+    found = inverse(node, matrix)
+    return given(node, found.each(node, lambda part: op.reshape(part, (*rest, *first))))
 
 
 TERMS = 14  # of the series of exp, for matrices of a norm up to 1 / 2
 
 
-@table("linalg_matrix_exp", "matrix_exp")
-def matrix_exp(node: Node, self: Expr) -> Expr:
+@both("linalg_matrix_exp", "matrix_exp")
+def matrix_exp(node: Node, self: Any) -> Any:
+    matrix = numbers(node, self)
+    if not matrix.is_complex or 0 in node.shape(matrix.real):
+        return self if 0 in node.shape(matrix.real) else exponential(node, self)
+    return given(node, extracted(node, exponential(node, embedded(node, matrix))))
+
+
+def exponential(node: Node, self: Expr) -> Expr:
     """The series for a matrix halved until it is small, squared as often."""
     rank, dtype = node.rank(self), node.dtype(self)
     width = node.static_extent(self, -1, "a matrix")
-    if 0 in node.shape(self):
-        return self
     sums = op.sum(op.abs(self), axis=(rank - 2,), keepdims=True)
     size = node.let(op.cast(op.max(sums, axis=(rank - 1,), keepdims=True), "float64"))
     least = node.scalar(0.5, "float64")
@@ -125,11 +156,11 @@ def matrix_exp(node: Node, self: Expr) -> Expr:
     ones = identity_like(node, self, width)
     found = ones
     for number in range(TERMS, 0, -1):
-        step = node.let(product(node, small, found))
+        step = node.let(real_product(node, small, found))
         found = node.let(ones + step * node.number(1 / number, self))
 
     def body(there: Node, number: Expr, state: list[Expr]) -> tuple[list[Expr], list[Expr]]:
-        squared = there.let(product(there, state[0], state[0]))
+        squared = there.let(real_product(there, state[0], state[0]))
         return [there.let(op.where(op.less(number, times), squared, state[0]))], []
 
     most = node.let(op.max(times))
