@@ -233,7 +233,7 @@ def compared(name: str, case: Any, results: Sequence[Any], theirs: Sequence[Any]
         if len(mine) < len(runs[0]):
             runs = [[one for one, keep in zip(run, case.kept, strict=True) if keep] for run in runs]
         return of.other_distribution(mine, runs)
-    return of.difference(mine, theirs, of.LOOSE.get(name, 1))
+    return of.difference(mine, theirs, name)
 
 
 def natively(compiled: Callable[..., Any]) -> Callable[..., Any]:

@@ -167,6 +167,8 @@ def addr(
 @table("einsum")
 def einsum(node: Node, equation: str, tensors: Sequence[Expr], *, path: object = None) -> Expr:
     text = equation.replace(" ", "")
+    wanted = node.declared.dtype if node.declared is not None else node.dtype(tensors[0])
+    tensors = [node.as_dtype(one, wanted) for one in tensors]  # sums of integers are wider
     parsed = parse_equation(text)
     if parsed is not None and len(parsed.operands) == len(tensors):
         tensors = of_equation(node, parsed, tensors)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from relay import op
+from relay import dtypes, op
 from relay.frontend.common.builder import int64
 from relay.frontend.pytorch.converters import Converters
 from relay.frontend.pytorch.node import Node
@@ -134,18 +134,24 @@ def trapezoid(node: Node, y: Expr, *given: Expr | float, dim: int = -1, dx: floa
             dim = int(one)
         else:
             dx = one
-    y = as_float(node, y)
+    is_cumulative = node.operator == "aten.cumulative_trapezoid"
+    if x is not None and node.dtype(x) != node.dtype(y):
+        x, y = as_float(node, x), as_float(node, y)
     axis = node.axis(y, dim)
-    heights = node.let(cut(node, y, axis, 1, None) + cut(node, y, axis, 0, -1))
-    if x is None:
-        areas = node.let(heights * node.number(dx / 2, heights))
-    else:
+    whole = not dtypes.is_float(node.dtype(y))  # small integers wrap around as in torch
+    sums = "int64" if whole else node.dtype(y)
+    areas = node.let(cut(node, y, axis, 1, None) + cut(node, y, axis, 0, -1))
+    if x is not None:
         along = axis if node.rank(x) == node.rank(y) else 0
         widths = node.let(cut(node, x, along, 1, None) - cut(node, x, along, 0, -1))
-        widths = node.as_dtype(widths, node.dtype(heights))
+        widths = node.as_dtype(widths, node.dtype(areas))
         if node.rank(x) < node.rank(y) and axis < node.rank(y) - 1:
             widths = node.let(op.expand_dims(widths, 1, node.rank(y) - axis - 1))
-        areas = node.let(heights * widths * node.number(0.5, heights))
-    if node.operator == "aten.cumulative_trapezoid":
-        return op.cumsum(areas, axis=axis)
-    return op.sum(areas, axis=axis)
+        areas = node.let(areas * widths)
+    elif whole and not is_cumulative:  # all twice, but for the ends
+        ends = node.let(cut(node, y, axis, 0, 1) + cut(node, y, axis, -1, None))
+        twice = node.let(node.as_dtype(y, sums) * node.scalar(2, sums))
+        areas = node.let(op.concatenate([twice, op.negative(node.as_dtype(ends, sums))], axis=axis))
+    total = op.cumsum if is_cumulative else op.sum
+    found = as_float(node, node.let(total(node.as_dtype(areas, sums), axis=axis)))
+    return found * node.number(0.5 if x is not None else dx / 2, found)
