@@ -101,7 +101,7 @@ class BatchNormAttrs(Attrs):
     scale: bool = True
 
 
-def _batch_norm_type(site: Site) -> Type | None:
+def batch_norm_type(site: Site) -> Type | None:
     """(data, (c,), (c,), (c,), (c,)) -> (data, (c,), (c,))"""
     site.require_elements(0, FLOATING)
     if (data := site.tensor(0)) is None:
@@ -195,7 +195,7 @@ BATCH_NORM = define(
         ("moving_var", "the variance of each channel"),
     ],
     attrs=BatchNormAttrs,
-    relation=_batch_norm_type,
+    relation=batch_norm_type,
     reference=_batch_norm,
     compute=_batch_norm_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,

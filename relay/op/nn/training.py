@@ -24,7 +24,7 @@ from relay.op.building.numerics import computing_dtype
 from relay.op.building.scalars import widened
 from relay.op.facts import Precision
 from relay.op.gradient_rules import ArgumentGradient, Backward, along_axis, build
-from relay.op.nn.norm import BatchNormAttrs, along, with_channels
+from relay.op.nn.norm import BatchNormAttrs, along, batch_norm_type
 from relay.op.opdef import define, sample
 from relay.op.random import threefry
 from relay.op.random.draw import GENERATOR, share_of, shares
@@ -38,16 +38,6 @@ class BatchNormTrainingAttrs(BatchNormAttrs):
     """momentum: the share of the batch in the new moving statistics"""
 
     momentum: float = 0.1
-
-
-def _batch_norm_type(site: Site) -> Type | None:
-    """(data, (c,), (c,), (c,), (c,)) -> (data, (c,), (c,))"""
-    site.require_elements(0, FLOATING)
-    if (data := site.tensor(0)) is None:
-        return None
-    result = with_channels(site, data, range(1, 5))
-    channels = TensorType((result.shape[site.attrs.axis],), data.dtype)
-    return TupleType((result, channels, channels))
 
 
 def _batch_norm(
@@ -261,7 +251,7 @@ BATCH_NORM_TRAINING = define(
         ("moving_var", "the moving variance of each channel"),
     ],
     attrs=BatchNormTrainingAttrs,
-    relation=_batch_norm_type,
+    relation=batch_norm_type,
     reference=_batch_norm,
     compute=_batch_norm_compute,
     precision=Precision.FOLLOW,
