@@ -43,6 +43,14 @@ def widened(array: np.ndarray) -> np.ndarray:
     return array.astype(computing_dtype(array.dtype), copy=False)
 
 
+def matrix_product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`np.matmul`, at once where the result is empty: it counts the matrices, which may be 2^60."""
+    if (left.size and right.size) or min(left.ndim, right.ndim) < 2:
+        return np.asarray(np.matmul(left, right))
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    return np.zeros((*batch, left.shape[-2], right.shape[-1]), np.result_type(left, right))
+
+
 def rounded_once(function: Reference) -> Reference:
     """`function` computed in wider types where the first argument is narrow.
 

@@ -21,7 +21,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building import scalars, window
 from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, read_layout, require_layout, unblocked_shape
-from relay.op.building.numerics import widened
+from relay.op.building.numerics import matrix_product, widened
 from relay.op.conv import bitpack
 from relay.op.conv.conv import Conv2DAttrs, convolve, data_shape
 from relay.op.conv.conv_compute import convolution
@@ -286,7 +286,7 @@ def _bitserial_dense(data: np.ndarray, weight: np.ndarray, known: BitserialDense
     """The matrix product of the unpacked values."""
     numbers = bitpack.unpacked(weight, pack_axis=2, bit_axis=1) if weight.ndim == 3 else weight
     return multiplied(
-        lambda x, w: np.matmul(x, w.T),
+        lambda x, w: matrix_product(x, w.T),
         _counted(data, known.data_bits),
         _counted(numbers, known.weight_bits, known.unipolar),
         known.out_dtype or data.dtype.name,

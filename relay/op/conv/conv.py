@@ -18,6 +18,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layouts, window
 from relay.op.building.layout_rules import CONVOLUTION
+from relay.op.building.numerics import matrix_product
 from relay.op.conv.conv_compute import convolution
 from relay.op.conv.conv_rules import convolution_gradient
 from relay.op.facts import Precision, Trait
@@ -238,7 +239,7 @@ def convolve(data: np.ndarray, weight: np.ndarray, known: ConvAttrs) -> Any:
         w = w.reshape(-1, 1, *w.shape[2:])
     right, positions = columns(x, w.shape[2:], known)
     left = w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
-    result = multiplied(np.matmul, left, right, known.out_dtype or data.dtype.name)
+    result = multiplied(matrix_product, left, right, known.out_dtype or data.dtype.name)
     result = result.reshape(w.shape[0], x.shape[0], *positions).swapaxes(0, 1)
     return layouts.blocked(result, letters, known.out_layout or known.data_layout)
 

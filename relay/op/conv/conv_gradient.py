@@ -15,6 +15,7 @@ from relay.op.building import layouts
 from relay.op.building.contraction import product
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import WEIGHT_GRADIENT
+from relay.op.building.numerics import matrix_product
 from relay.op.building.scalars import wide
 from relay.op.building.views import Digits, LayoutIndex, fill, padded, view
 from relay.op.building.window import pad_pairs, window_counts
@@ -75,7 +76,9 @@ def _backward_weight(grad: np.ndarray, data: np.ndarray, known: Conv2DAttrs) -> 
     g = layouts.unblocked(grad, known.out_layout or known.data_layout, "NCHW").swapaxes(0, 1)
     right, _positions = columns(x, known.kernel_size, known)
     left = g.reshape(groups, g.shape[0] // groups, right.shape[2])
-    result = multiplied(np.matmul, left, right.swapaxes(1, 2), known.out_dtype or data.dtype.name)
+    result = multiplied(
+        matrix_product, left, right.swapaxes(1, 2), known.out_dtype or data.dtype.name
+    )
     result = result.reshape(g.shape[0], x.shape[1] // groups, *known.kernel_size)
     return layouts.blocked(result, "OIHW", known.kernel_layout)
 

@@ -18,6 +18,7 @@ from relay.ir.types import TensorType, Type
 from relay.op.attributes import with_attrs
 from relay.op.building import layouts
 from relay.op.building.layout_rules import CONVOLUTION
+from relay.op.building.numerics import matrix_product
 from relay.op.building.window import KernelAttrs, overlapped, pad_pairs, require_sizes
 from relay.op.conv import conv
 from relay.op.conv.conv_compute import transposed_convolution
@@ -143,7 +144,7 @@ def convolve_transposed(data: np.ndarray, weight: np.ndarray, known: ConvTranspo
         each, *sizes = w.shape[1:]
         rows = w.reshape(groups, inputs // groups, each * prod(sizes)).swapaxes(1, 2)
         elements = x.reshape(batch, groups, inputs // groups, prod(positions))
-        parts = np.matmul(rows, elements).reshape(batch, groups * each, *sizes, *positions)
+        parts = matrix_product(rows, elements).reshape(batch, groups * each, *sizes, *positions)
         # (batch, outputs, window…, positions…) -> (batch, outputs, positions…, window…)
         parts = parts.transpose(0, 1, *range(2 + count, 2 + 2 * count), *range(2, 2 + count))
         extents = [

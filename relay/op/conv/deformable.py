@@ -17,7 +17,7 @@ from relay.op.attributes import with_attrs
 from relay.op.building import layouts, sampling_rules
 from relay.op.building.helper import helper
 from relay.op.building.layout_rules import LayoutAttributes
-from relay.op.building.numerics import computing_dtype
+from relay.op.building.numerics import computing_dtype, matrix_product
 from relay.op.building.scalars import wide
 from relay.op.building.separable_rules import fixed
 from relay.op.building.views import Digits, LayoutIndex, View, along, view
@@ -129,7 +129,7 @@ def _deformable(
         fetched = fetched * counted.reshape(batch, parts, 1, places_of_all)
     right = fetched.reshape(batch, groups, each * prod(sizes), prod(positions))
     left = w.reshape(groups, outputs // groups, each * prod(sizes))
-    result = multiplied(np.matmul, left, right, known.out_dtype or data.dtype.name)
+    result = multiplied(matrix_product, left, right, known.out_dtype or data.dtype.name)
     result = result.reshape(batch, outputs, *positions)
     return layouts.blocked(result, "NCHW", known.out_layout or known.data_layout)
 

@@ -6,14 +6,13 @@ elements of a group of a row have a scale and a zero point: `(integer - zero_poi
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from relay import te
 from relay.ir.attrs import Attrs, attrs
 from relay.ir.expr import Expr, Tuple, const
 from relay.ir.types import TensorType, Type
+from relay.op.building.numerics import matrix_product
 from relay.op.gradient_rules import Backward, Composed, build
 from relay.op.opdef import FusionKind, Tensor, define, sample
 from relay.op.site import Site
@@ -84,12 +83,10 @@ def _reference(
     block = len(integers) // groups
     zeros = np.broadcast_to(zero_point, scale.shape)
     scales, zeros = (np.repeat(one.astype(np.float64), block, 0) for one in (scale, zeros))
-    *head, depth = data.shape
-    rows = data.reshape(prod(head), depth)
-    found = np.matmul(rows.astype(np.float64), (integers - zeros) * scales)
-    finite = np.isfinite(rows).all(-1, keepdims=True)
+    found = matrix_product(data.astype(np.float64), (integers - zeros) * scales)
+    finite = np.isfinite(data).all(-1, keepdims=True)
     result: np.ndarray = np.where(finite, found, np.nan).astype(np.float32)
-    return result.reshape(*head, weight.shape[1])
+    return result
 
 
 def _compute(

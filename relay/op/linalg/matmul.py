@@ -18,7 +18,7 @@ from relay.op.building.contraction import Factors, contraction
 from relay.op.building.elements import stretched_index
 from relay.op.building.helper import helper
 from relay.op.building.layouts import blocked_shape, require_layout, unblocked, unblocked_shape
-from relay.op.building.numerics import computing_dtype
+from relay.op.building.numerics import computing_dtype, matrix_product
 from relay.op.building.views import Digits, along, running, view
 from relay.op.facts import Precision, Trait
 from relay.op.gradient_rules import Backward, Composed, build
@@ -140,7 +140,7 @@ dense = define(
     attrs=DenseAttrs,
     relation=_dense_type,
     reference=lambda data, weight, units, out_dtype: multiplied(
-        lambda x, w: np.matmul(x, w.T), data, weight, out_dtype
+        lambda x, w: matrix_product(x, w.T), data, weight, out_dtype
     ),
     compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
@@ -206,7 +206,7 @@ contrib_dense_pack = define(
     attrs=DensePackAttrs,
     relation=_dense_pack_type,
     reference=lambda data, weight, weight_layout, units, out_dtype: multiplied(
-        lambda x, w: np.matmul(x, w.T), data, unblocked(weight, weight_layout, "NC"), out_dtype
+        lambda x, w: matrix_product(x, w.T), data, unblocked(weight, weight_layout, "NC"), out_dtype
     ),
     compute=dense_compute,
     fusion=FusionKind.OUT_ELEMWISE_FUSABLE,
@@ -284,7 +284,7 @@ def _matmul(
 ) -> Any:
     left = np.swapaxes(a, -1, -2) if transpose_a else a
     right = np.swapaxes(b, -1, -2) if transpose_b else b
-    return multiplied(np.matmul, left, right, out_dtype)
+    return multiplied(matrix_product, left, right, out_dtype)
 
 
 def matmul_compute(

@@ -12,6 +12,7 @@ from relay.ir.attrs import attrs
 from relay.ir.types import TensorType, Type
 from relay.op.building.helper import helper
 from relay.op.building.layouts import read_layout, unblocked
+from relay.op.building.numerics import matrix_product
 from relay.op.building.views import place_in
 from relay.op.gradient_rules import INTEGER_ARITHMETIC
 from relay.op.linalg import matmul
@@ -46,7 +47,7 @@ def _dense(
     input_zero_point, kernel_zero_point = parameters[:2]
     left = products.shifted(data, input_zero_point.reshape(()), out_dtype)
     right = products.shifted(weight, spread(kernel_zero_point, 2, 0), out_dtype)
-    return np.matmul(left, right.T)
+    return matrix_product(left, right.T)
 
 
 def _dense_compute(
@@ -180,7 +181,7 @@ def _batch_matmul(
         products.shifted(matrices, zero_point.reshape(()), out_dtype)
         for matrices, zero_point in zip((x, y), parameters[:2], strict=True)
     )
-    return np.matmul(
+    return matrix_product(
         left.swapaxes(1, 2) if transpose_a else left,
         right.swapaxes(1, 2) if transpose_b else right,
     )

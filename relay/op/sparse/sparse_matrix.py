@@ -24,7 +24,7 @@ from relay.ir.dims import Dim
 from relay.ir.expr import Call, Expr, TupleGetItem, TupleWrapper, as_expr, const
 from relay.ir.types import TensorType, TupleType, Type
 from relay.op.building import scalars
-from relay.op.building.numerics import rounded_once
+from relay.op.building.numerics import matrix_product, rounded_once
 from relay.op.building.separable_rules import fixed
 from relay.op.gradient_rules import (
     LOWERED,
@@ -242,7 +242,7 @@ def _sparse_dense(
     sparse_lhs: bool,
 ) -> Any:
     whole = to_dense(data, indices, indptr, dense.shape[1])
-    return np.matmul(whole, dense.T) if sparse_lhs else np.matmul(dense, whole.T)
+    return matrix_product(whole, dense.T) if sparse_lhs else matrix_product(dense, whole.T)
 
 
 def _sparse_dense_loops(
