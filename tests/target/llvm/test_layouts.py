@@ -109,7 +109,7 @@ def test_bytes_have_their_channels_last(level):
 
 def test_machines_without_products_of_bytes_leave_them():
     call = convolution(32, 32, dtype="int8", out_dtype="int32")
-    assert preferred(call, Target.aarch64()) is None
+    assert preferred(call, Target.aarch64("cortex-a72")) is None
 
 
 def test_what_is_no_convolution_or_of_open_channels_is_left():

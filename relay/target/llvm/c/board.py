@@ -54,9 +54,10 @@ def write_board(path: Path, library: StaticLibrary, *, ram: int = 0, flash: int 
         "board.ld": _BOARD,
         "Makefile": _MAKEFILE.substitute(names),
     }
-    for file, content in {f"{name}.o": data, **texts}.items():
+    files = {f"{name}.o": data, **{file: text.encode() for file, text in texts.items()}}
+    for file, content in files.items():
         with replacing(path / file, "the model") as unfinished:
-            unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+            unfinished.write_bytes(content)
     return path / f"{name}.h"
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import Template
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from relay.executors.arrays import TensorInfo
 from relay.executors.bound import BoundFunction
@@ -37,7 +37,7 @@ class StraightLibrary(CLibrary):
     inputs: Sequence[TensorInfo]
     outputs: Sequence[TensorInfo]
 
-    verbs = ("create", "run", "destroy", "error")
+    verbs: ClassVar[tuple[str, ...]] = ("create", "run", "destroy", "error")
 
     @property
     def functions(self) -> list[str]:
