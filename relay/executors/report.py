@@ -119,6 +119,7 @@ class StepTime:
 
     kernel: KernelInfo
     seconds: float
+    details: object | None = None  # what external code says of its last call, to be printed
 
     def rate(self, amount: int | None) -> str:
         """The rate in billions per second, for an amount per call; empty if unknown."""
@@ -193,7 +194,9 @@ class Profile(tuple[StepTime, ...]):
         if self.outside:
             share = f"{100 * self.outside / whole:.1f} %"
             lines.append(f"between the kernels: {time_text(self.outside)}, {share}")
-        return "\n".join([*lines, f"all steps: {time_text(self.seconds)}"])
+        lines.append(f"all steps: {time_text(self.seconds)}")
+        lines += [f"\n{s.kernel.name}\n{s.details}" for s in self if s.details is not None]
+        return "\n".join(lines)
 
 
 @frozen

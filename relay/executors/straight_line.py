@@ -258,7 +258,11 @@ class StraightLineExecutable(Executable):
                 step()
                 seconds.append(time.perf_counter() - start)
         found = (
-            StepTime(KernelInfo.of(kernel, 1), float(np.median(seconds[1:])))
+            StepTime(
+                KernelInfo.of(kernel, 1),
+                float(np.median(seconds[1:])),
+                self._loaded.details(kernel.name),
+            )
             for kernel, seconds in zip(self._main.kernels, times, strict=True)
         )
         return Profile.of(found, roof=roof)

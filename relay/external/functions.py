@@ -48,6 +48,7 @@ class ExternalFunction:
                 f"{type(error).__name__}: {error}"
             ) from error
         self.is_python = not isinstance(loaded, NativeFunction)
+        self.callback = loaded if self.is_python else None
         if isinstance(loaded, NativeFunction):
             self._owner: Any = loaded.owner
             self.address = loaded.address
@@ -77,6 +78,11 @@ class ExternalFunction:
             return 0
 
         return call
+
+    def details(self) -> object | None:
+        """What `details` of a function of Python says of its last call, if it has that."""
+        made = getattr(self.callback, "details", None)
+        return made() if callable(made) else None
 
     def failure(self, status: int, where: str) -> BaseException:
         """The error of a call that returned `status`."""

@@ -32,15 +32,22 @@ class ExternalCode:
     code: bytes
 
 
+def part_of(function: Function) -> Part:
+    """A function that is marked `Compiler` as its compiler gets it."""
+    symbol = str(function.attrs.get("global_symbol", function.attrs["Compiler"]))
+    inputs = tuple(s for p in function.params for s in _specs(p.checked_type, function))
+    outputs = _specs(function.body.checked_type, function)
+    return Part(as_word(symbol, "part"), function, inputs, outputs)
+
+
 def lower_external(function: Function, target: Target) -> ExternalCode:
     """Compile a function that is marked `Compiler`."""
     name = str(function.attrs["Compiler"])
     compiler = find_compiler(name)
-    inputs = tuple(s for p in function.params for s in _specs(p.checked_type, function))
-    outputs = _specs(function.body.checked_type, function)
-    symbol = as_word(str(function.attrs.get("global_symbol", name)), "part")
+    part = part_of(function)
+    inputs, outputs = part.inputs, part.outputs
     try:
-        code = compiler.compile(Part(symbol, function, inputs, outputs))
+        code = compiler.compile(part)
     except RelayError:
         raise
     except Exception as error:
@@ -57,7 +64,7 @@ def lower_external(function: Function, target: Target) -> ExternalCode:
         )
     described = hashlib.sha256(code)
     described.update(f"{target} {name} {inputs} {outputs}".encode())
-    stem = f"relay_{as_word(name, 'compiler')}_{symbol}"[:80]
+    stem = f"relay_{as_word(name, 'compiler')}_{part.name}"[:80]
     kernel_name = f"{stem}_{described.hexdigest()[:16]}"
     stub = target.external(kernel_name, inputs, outputs)
     nodes = (node for node in tree.postorder(function.body) if isinstance(node, Op))

@@ -49,6 +49,10 @@ class Loaded(ABC):
         """
         return CallSequence(self, calls)
 
+    def details(self, kernel: str) -> object | None:
+        """What the code behind a kernel has to say of its last call, printed with a profile."""
+        return None
+
     def allocate(self, size: int) -> np.ndarray:
         """Memory that the host can address, for all tensors but inputs, scalars and results that
         the caller allocates."""

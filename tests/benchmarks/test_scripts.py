@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 # what is quick enough to try, for each script
 SCRIPTS = {
+    "accelerator": "tree-lstm",
     "calls": "call,bare,region,memory",
     "compile_time": "mlp,parts",
     "compiler": "inference,incremental,depth",

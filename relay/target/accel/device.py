@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from relay.errors import TargetError
 from relay.target.accel.code import AccelCode, bytes_of, pack, unpack
 from relay.target.accel.memory import Machine
+from relay.target.accel.report import Report, report
 from relay.target.accel.simulator import Run, simulate
 from relay.target.kernel import Kernel
 
@@ -19,7 +19,7 @@ class Device:
 
     def __init__(self, code: AccelCode) -> None:
         self.code = code
-        self._last = threading.local()
+        self._last: Run | None = None
 
     @classmethod
     def of_kernel(cls, data: bytes, kernel: Kernel) -> Device:
@@ -38,7 +38,7 @@ class Device:
         for array, tensor in zip(inputs, self.code.inputs, strict=True):
             data = pack(array, config).reshape(-1).view(np.uint8)
             machine.dram[tensor.address : tensor.address + data.size] = data
-        self._last.run = simulate(machine, self.code.program)
+        self._last = simulate(machine, self.code.program)
         for array, tensor in zip(outputs, self.code.outputs, strict=True):
             size = bytes_of(tensor.shape, tensor.dtype, config)
             data = machine.dram[tensor.address : tensor.address + size].view(tensor.dtype)
@@ -46,5 +46,9 @@ class Device:
 
     @property
     def last_run(self) -> Run | None:
-        """The run of the last call from this thread."""
-        return getattr(self._last, "run", None)
+        """The run of the last call; its cycles are those of every call."""
+        return self._last
+
+    def details(self) -> Report | None:
+        """Cycles, how busy the units were, and the roofline, for `exe.profile`."""
+        return None if self._last is None else report(self.code, self._last)

@@ -67,6 +67,17 @@ class Uses:
         )
 
 
+def entry_bytes(config: Config) -> dict[Memory, int]:
+    """The bytes of an entry in memory."""
+    return {
+        Memory.UOP: config.uop_bytes,
+        Memory.WGT: config.wgt_bytes,
+        Memory.INP: config.inp_bytes,
+        Memory.ACC: config.acc_bytes,
+        Memory.ACC8: config.out_bytes,
+    }
+
+
 class Machine:
     """The contents of memory and buffers."""
 
@@ -78,13 +89,7 @@ class Machine:
         self.wgt = np.zeros((n["wgt"], config.block_out, config.block_in), np.int8)
         self.acc = np.zeros((n["acc"], config.batch, config.block_out), np.int32)
         self.uop = np.zeros((n["uop"], 3), np.int64)
-        self.bytes = {
-            Memory.UOP: config.uop_bytes,
-            Memory.WGT: config.wgt_bytes,
-            Memory.INP: config.inp_bytes,
-            Memory.ACC: config.acc_bytes,
-            Memory.ACC8: config.out_bytes,
-        }
+        self.bytes = entry_bytes(config)
         load, compute, store = Unit
         acc = Uses("the accumulators", n["acc"], (compute, store), compute)
         self.uses = {
@@ -98,8 +103,8 @@ class Machine:
         self.memory = Uses("the memory, in grains of 16 bytes,", grains, (load, compute), store)
         self.memory.known[:] = True  # what the host wrote
 
-    def transfer(self, one: Transfer, number: int, clock: Clock) -> int:
-        """Execute a load or a store; the bytes that are moved."""
+    def transfer(self, one: Transfer, number: int, clock: Clock) -> None:
+        """Execute a load or a store."""
         if one.store and one.memory not in (Memory.ACC, Memory.ACC8):
             raise EvaluationError.of(
                 "only accumulators can be stored", found=f"STORE of {one.memory.name}"
@@ -122,7 +127,7 @@ class Machine:
         if not one.rows * one.columns:
             if height * width:
                 self._pad(one, where, number, clock)
-            return 0
+            return
         if one.dram % size:
             raise EvaluationError.of(
                 f"the address of a {_verb(one)} is no multiple of an entry",
@@ -152,7 +157,6 @@ class Machine:
             self.memory.reads(grains, one.unit, number, clock)
             uses.writes(where, one.unit, number, clock)
             self._load(one, rows, where, (height, width))
-        return one.rows * one.columns * size
 
     def gather(
         self, memory: Memory, where: np.ndarray, number: int, clock: Clock, write: bool

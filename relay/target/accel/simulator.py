@@ -32,7 +32,7 @@ from relay.target.accel.isa import (
     Transfer,
     Unit,
 )
-from relay.target.accel.memory import Clock, Machine
+from relay.target.accel.memory import Clock, Machine, entry_bytes
 
 
 @frozen
@@ -75,13 +75,21 @@ class _Tokens:
 
 def simulate(machine: Machine, program: Sequence[Instruction]) -> Run:
     """Run a program on the contents of a machine."""
-    return _Simulation(machine, program).run()
+    return _Simulation(machine.config, program, machine).run()
+
+
+def timed(config: Config, program: Sequence[Instruction]) -> Run:
+    """The cycles of a program that is known to be right: nothing is computed."""
+    return _Simulation(config, program, None).run()
 
 
 class _Simulation:
-    def __init__(self, machine: Machine, program: Sequence[Instruction]) -> None:
+    def __init__(
+        self, config: Config, program: Sequence[Instruction], machine: Machine | None
+    ) -> None:
+        self.config = config
         self.machine = machine
-        self.config: Config = machine.config
+        self.sizes = entry_bytes(config)
         self.program = program
         self.units = [_Waiting(unit) for unit in Unit]
         # tokens[a, b]: from unit a to unit b, which are neighbours
@@ -208,7 +216,9 @@ class _Simulation:
         machine = self.machine
         match one:
             case Transfer():
-                moved = machine.transfer(one, number, clock)
+                moved = one.rows * one.columns * self.sizes[one.memory]
+                if machine is not None:
+                    machine.transfer(one, number, clock)
                 padded = self._padding(one)
                 if not moved:
                     return start + padded, 0
@@ -217,10 +227,12 @@ class _Simulation:
                 self.memory_free = begin + taken
                 return max(begin + self.config.dram_latency + taken, start + padded), moved
             case Gemm():
-                gemm(machine, one, number, clock)
+                if machine is not None:
+                    gemm(machine, one, number, clock)
                 return start + one.cycles + self.config.pipeline, 0
             case Alu():
-                alu(machine, one, number, clock)
+                if machine is not None:
+                    alu(machine, one, number, clock)
                 return start + one.cycles + self.config.pipeline, 0
             case Noop() | Finish():
                 return start + 1, 0

@@ -64,6 +64,10 @@ class NativeKernels(Loaded):
         finally:
             self._free.append(frame)
 
+    def details(self, kernel: str) -> object | None:
+        function = self.externals.get(kernel)
+        return None if function is None else function.details()
+
     def entry(self, name: str) -> Entry:
         """The entry of a kernel."""
         if (found := self.entries.get(name)) is None:

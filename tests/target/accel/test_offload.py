@@ -255,6 +255,8 @@ def test_code_that_is_none_is_refused():
 @pytest.mark.parametrize("design", ["1x16x16", "4x16x16"])
 def test_residual_networks(layers, design):
     module, params = resnet.get_workload(num_layers=layers, image_shape=(3, 224, 224))
+    main = module["main"]  # without the softmax, which is the host's and rounds floats
+    module["main"] = relay.Function(main.params, main.body.args[0])
     image = images(1, 3, 224, 224)[:1]
     integers = quantize.quantize(module, params, image, scheme=SCHEME)
     assert_same(integers, image[0], config=design)

@@ -340,7 +340,9 @@ class WholeProgramExecutable(Executable):
             seconds.append(np.concatenate([timer.seconds for timer in timers]))
             outside.append(max(0.0, whole - float(seconds[-1].sum())))
         steps = [
-            StepTime(KernelInfo.of(kernel, int(count)), float(taken))
+            StepTime(
+                KernelInfo.of(kernel, int(count)), float(taken), self._loaded.details(kernel.name)
+            )
             for kernel, count, taken in zip(
                 [kernel for timer in timers for kernel in timer.kernels],
                 counts[-1],
