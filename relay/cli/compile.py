@@ -106,7 +106,9 @@ def compile(
             param_hint="--output",
         )
     if output == STDOUT and kind in (Emit.artifact, Emit.onnx, *LIBRARIES):
-        raise typer.BadParameter(f"`{kind.value}` is no text", param_hint="--output")
+        raise typer.BadParameter(
+            f"`{kind.value}` is not printed, but written to a file", param_hint="--output"
+        )
     if not embed and kind not in LIBRARIES:
         raise typer.BadParameter(
             f"`{kind.value}` has no weights to leave out", param_hint="--no-embed"

@@ -204,7 +204,7 @@ class _Function(Writer):
         value = self.plain(statement.value)
         if var.dtype == INDEX:
             self.simplify.limit(var, self.simplify.interval(statement.value))
-        name = self.variables[var] = self.fresh(var.name)
+        name = self.variables[var] = self.unique(var.name)
         self.line(f"const {c_type(var.dtype)} {name} = {value};")
         yield self._statement(statement.body)
 
@@ -228,13 +228,26 @@ class _Function(Writer):
             if known == 1:
                 self.scalars.add(id(buffer))
             self.line(f"{kind} {name};" if known == 1 else f"{kind} {name}[{max(1, known)}];")
+            begin = len(self.lines)
             yield self._statement(statement.body)
+            if not self._is_read(name, begin):
+                self.line(f"(void){name};")
             return
         with self.workspace.take(count * item) as offset:
             begin = self.value(offset).at(ADD)
             at = "workspace" if begin == "0" else f"(workspace + {begin})"
             self.line(f"{kind} *restrict const {name} = ({kind} *){at};")
             yield self._statement(statement.body)
+
+    def _is_read(self, name: str, begin: int) -> bool:
+        """Whether the lines from `begin` do more with a variable than to set it."""
+        stored = re.compile(rf" *{name}(\[[^=]*\])? = ")
+        word = re.compile(rf"\b{name}\b")
+        for line in self.lines[begin:]:
+            found = stored.match(line)
+            if word.search(line[found.end() :] if found else line):
+                return True
+        return False
 
     def fail(self, what: str, index: str, extent: str) -> None:
         details = [str(len(self.checks)), index, extent]

@@ -90,7 +90,7 @@ RESERVED: Final = frozenset(_WORDS.split())
 def identifier(name: str) -> str:
     """A name as one of C."""
     made = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("_") or "v"
-    own = re.fullmatch(r"t\d+|relay.*|constant_\d+", made, re.IGNORECASE)  # names made here
+    own = re.fullmatch(r"relay.*|constant_\d+", made, re.IGNORECASE)  # names made here
     if made in RESERVED or made[0].isdigit() or own:
         made = f"v_{made}"
     return made

@@ -46,8 +46,8 @@ _SIGNS = {
 }
 _LINE = 60  # a longer text gets a name
 _LONG = 40  # operations that are worth a branch
-_TEMPORARY = re.compile(r" *const \w+ (t\d+) = ")
-_WORD = re.compile(r"\bt\d+\b")
+_NAMED = re.compile(r" *const \w+ (\w+) = ")
+_WORD = re.compile(r"\b[A-Za-z]\w*")
 
 
 @frozen
@@ -79,7 +79,9 @@ class Writer:
         self.saturates = False  # integer arithmetic, instead of wrapping
         self.checked = False  # every index
         self._taken: Counter[str] = Counter()
-        self._temporaries = 0
+        self._values: set[str] = set()  # names that nothing else has, in no scope
+        self._ever: set[str] = set()
+        self._numbers: Counter[str] = Counter()
         self._known: list[dict[te.Expr, Text]] = [{}]
         self._uses: Counter[te.Expr] = Counter()
 
@@ -93,16 +95,15 @@ class Writer:
         read: set[str] = set()
         kept: list[list[str]] = []
         for line in reversed(self.lines):
-            made = _TEMPORARY.match(line)
-            if made is None or made[1] in read:
+            made = _NAMED.match(line)
+            if made is None or made[1] not in self._values or made[1] in read:
                 read.update(_WORD.findall(line[made.end() :] if made else line))
                 kept.append(_wrapped(line))
         return [line for part in reversed(kept) for line in part]
 
     def temporary(self) -> str:
         """A name for a value; no other value of the function has it."""
-        self._temporaries += 1
-        return f"t{self._temporaries}"
+        return self.unique("t")
 
     def fresh(self, name: str) -> str:
         """A name that nothing else in the function has."""
@@ -111,9 +112,23 @@ class Writer:
             self._taken[made] += 1
             count = self._taken[made]
             unused = made if count == 1 else f"{made}_{count}"
-            if count == 1 or not self._taken[unused]:
-                self._taken[unused] += count > 1
-                return unused
+            if unused in self._values or (count > 1 and self._taken[unused]):
+                continue
+            self._taken[unused] += count > 1
+            self._ever.add(unused)
+            return unused
+
+    def unique(self, name: str) -> str:
+        """A name for a value that nothing in the function has, in whatever scope."""
+        made = identifier(name)
+        while True:
+            self._numbers[made] += 1
+            count = self._numbers[made]
+            if (unused := made if count == 1 else f"{made}_{count}") not in self._ever:
+                break
+        self._ever.add(unused)
+        self._values.add(unused)
+        return unused
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -282,6 +297,8 @@ class Writer:
             return Text(f"!{inner}", UNARY) if expr.op == "not" else operand
         kind = c_type(dtype)
         if expr.op == "not":
+            if isinstance(expr.operand, te.Cast) and expr.operand.operand.dtype == "bool":
+                return Text(f"({kind})(-1 - {inner})", UNARY)  # compilers take ~ for a mistake
             return Text(f"({kind})~{inner}", UNARY)
         if expr.op == "abs":
             return operand if dtype in dtypes.UNSIGNED else self.helper("abs", dtype, operand)

@@ -91,7 +91,7 @@ function layOutGraph() {
   graphView.worker.postMessage({ request: graphView.request, scopes, sizes });
 }
 
-const shortened = (label) => (label.length > 42 ? `${label.slice(0, 40)}…` : label);
+const shortened = (label, most = 42) => (label.length > most ? `${label.slice(0, most - 2)}…` : label);
 
 function drawGraph({ places, paths, size }) {
   const { nodes } = graphOf(), world = byId("world"), fragment = document.createDocumentFragment(), corner = new Map([[-1, [0, 0]]]);
@@ -116,14 +116,15 @@ function drawGraph({ places, paths, size }) {
     if (open) { order.push(...graphView.inside.get(id)); path(id, corner.get(id)); }
   }
   graphView.lines = [];
-  const taken = [], texts = document.createDocumentFragment();
+  const closed = [...graphView.shown].filter(([id]) => !(isBox(id) && graphView.open.has(id)));
+  const taken = closed.map(([, { place: [x, y, w, h] }]) => [x, y, x + w, y + h]), texts = document.createDocumentFragment();
   for (const [a, b, points, type] of lines) {
     const curve = drawn("path", { class: "edge", d: curveOf(points) });
     curve.append(drawn("title", {}, type));
     fragment.append(curve);
     graphView.lines.push([a, b, curve]);
     if (lines.length >= 400 || !type) continue;
-    const text = shortened(shortType(type)), place = freePlace(points, text.length * 5.6, taken);
+    const text = shortened(shortType(type), 28), place = freePlace(points, text.length * 5.6, taken);
     if (place) texts.append(drawn("text", { class: "type", x: place[0], y: place[1] + 3 }, text));
   }
   fragment.append(texts); // over all lines
@@ -135,7 +136,7 @@ function drawGraph({ places, paths, size }) {
   markChosen();
 }
 
-// Where on a line a text covers no other; a line without such a place shows its type when pointed at.
+// Where on a line a text covers no other and no node; a line without such a place shows its type when pointed at.
 function freePlace(points, width, taken) {
   const middle = Math.floor(points.length / 2);
   const places = points.slice(1).map(([x, y], at) => [(x + points[at][0]) / 2, (y + points[at][1]) / 2]);

@@ -72,7 +72,9 @@ function onKey(event) {
 }
 
 async function start() {
-  setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const dark = matchMedia("(prefers-color-scheme: dark)"), follow = () => setTheme(dark.matches ? "dark" : "light");
+  follow();
+  dark.addEventListener("change", follow);
   byId("theme").onclick = () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
   byId("keys").append(element("h2", {}, "Keys"), facts(KEYS), element("button", { onclick: () => byId("keys").close() }, "Close"));
   byId("help").onclick = () => byId("keys").showModal();

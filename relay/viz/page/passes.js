@@ -57,7 +57,7 @@ function showStep(number) {
   const { steps, lines } = state.data;
   state.step = Math.max(0, Math.min(steps.length - 1, number));
   const after = steps[state.step], before = steps[Math.max(0, state.step - 1)], table = element("table");
-  table.append(element("tr", {}, element("th", {}, state.step ? `before ${after.name}` : ""), element("th", {}, `${state.step ? "after " : ""}${after.name}  ${timeText(after.seconds)}`)));
+  table.append(element("tr", {}, element("th", {}, state.step ? `before ${after.name}` : ""), element("th", {}, `${state.step ? "after " : ""}${after.name}  ${after.seconds ? timeText(after.seconds) : ""}`)));
   const rows = rowsOf(before, after), text = (step, at) => (at === null ? "" : lines[step.lines[at]]);
   const near = new Uint8Array(rows.length);
   rows.forEach((row, at) => { if (row[2]) near.fill(1, Math.max(0, at - CONTEXT), at + CONTEXT + 1); });

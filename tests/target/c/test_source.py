@@ -266,8 +266,8 @@ static void relay_add_relu(const float *p0, const float *p1, float *compute1) {
   for (int64_t i = 0; i < 4; i++) {
     for (int64_t j_v = 0; j_v < 2; j_v++) {
       for (int64_t j_l = 0; j_l < 4; j_l++) {
-        const int64_t t1 = j_v * 4 + j_l;
-        compute1[i * 8 + j_v * 4 + j_l] = relay_max_float32(p0[i * 8 + j_v * 4 + j_l] + p1[t1],
+        const int64_t t = j_v * 4 + j_l;
+        compute1[i * 8 + j_v * 4 + j_l] = relay_max_float32(p0[i * 8 + j_v * 4 + j_l] + p1[t],
             0.0f);
       }
     }
