@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tests.frontend.tensorflow.bert import INTEGERS, Bert, sentences
 from tests.frontend.tensorflow.models import Recording
 
 RANDOM = np.random.default_rng(5)
@@ -87,6 +88,7 @@ def all_programs() -> Iterator[Recording]:
     yield from layers()
     yield from translation()
     yield from graphs()
+    yield from encoders()
 
 
 # --- version 2 -----------------------------------------------------------------------------------
@@ -288,6 +290,12 @@ def layers() -> Iterator[Recording]:
         return attention(x, x)
 
     yield from of_function("attention", attended, [spec(None, None, 4)], [reals(2, 3, 4)])
+
+
+def encoders() -> Iterator[Recording]:
+    bert = Bert(layers=1, width=8, heads=2)
+    feeds = [sentences(RANDOM, *size) for size in ((1, 1), (2, 5), (3, 4))]
+    yield from of_function("bert", bert.call, [INTEGERS] * 3, *feeds)
 
 
 # --- version 1 -----------------------------------------------------------------------------------

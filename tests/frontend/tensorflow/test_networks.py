@@ -82,6 +82,23 @@ def test_an_encoder_gives_what_tensorflow_gives(tmp_path: Path) -> None:
             close(mine, theirs)
 
 
+def test_bert_gives_what_tensorflow_gives(tmp_path: Path) -> None:
+    from tests.frontend.tensorflow.bert import Bert, sentences
+
+    bert = Bert(layers=12, width=96, heads=6)
+    signature = bert.__call__.get_concrete_function()
+    tf.saved_model.save(bert, str(tmp_path / "model"), signatures={"serving_default": signature})
+    exe = relay.compile(tmp_path / "model")
+    names = ["words", "mask", "kinds"]
+    assert {one.name for one in exe.inputs} == {*names}
+    outputs = [one.name for one in exe.outputs]
+    for batch, steps in ((1, 1), (2, 7), (3, 32)):
+        feeds = dict(zip(names, sentences(RANDOM, batch, steps), strict=True))
+        wanted = bert(*(tf.constant(feeds[name]) for name in names))
+        for name, mine in zip(outputs, exe(*(feeds[one.name] for one in exe.inputs)), strict=True):
+            close(mine, wanted[name].numpy())
+
+
 def test_a_recurrent_network_gives_what_tensorflow_gives(tmp_path: Path) -> None:
     keras.utils.set_random_seed(0)
     model = recurrent(keras, reset_after=False)
