@@ -1,7 +1,7 @@
-"""A process that reads changed files of TFLite and PyTorch, and may do nothing else: little memory,
-no files written, nothing started. It prints how each went, as JSON.
+"""A process that reads changed files of TFLite, TensorFlow, MXNet, Keras and PyTorch, and may do
+nothing else: little memory, no files written, nothing started. It prints how each went, as JSON.
 
-    python -m tests.frontend.hostile_run tflite|pt2|script FIRST LAST
+    python -m tests.frontend.hostile_run tflite|graph|symbol|keras|pt2|script FIRST LAST
 
 The number of a file is printed before it is read, to standard error, so that one that ends the
 process is known.
@@ -66,6 +66,95 @@ def tflite_files() -> list[bytes]:
 
 def tflite_change(random: Random, data: bytes) -> bytes:
     return (changed_words if random.random() < 0.7 else changed_bytes)(random, data)
+
+
+# --- TensorFlow ----------------------------------------------------------------------------------
+
+
+# programs that need their results named: some nodes that nothing reads are no results
+UNREAD = {"unstack", "map_fn", "scan"} | {
+    f"{one} of version 1" for one in ("cond", "nested", "loop in a branch")
+}
+
+
+def graph_files() -> list[bytes]:
+    from tests.frontend.tensorflow.models import PROGRAMS, RECORDED, load
+
+    found = (one for path in (RECORDED, PROGRAMS) for one in load(path))
+    return sorted({one.graph for one in found if one.name not in UNREAD})
+
+
+def graph_change(random: Random, data: bytes) -> bytes:
+    if random.random() < 0.3:
+        return changed_bytes(random, data)
+    changed = bytearray(data)  # of the same length, so that most messages end where they did
+    for _ in range(random.choice([1, 1, 1, 2])):
+        place = random.randrange(len(changed))
+        changed[place] = random.choice(
+            [0, 1, 2, 127, 255, changed[place] ^ 1, changed[place] + 1 & 255]
+        )
+    return bytes(changed)
+
+
+# --- MXNet ---------------------------------------------------------------------------------------
+
+
+def symbol_files() -> list[bytes]:
+    """Symbols that say the shapes of their inputs, one for each operator."""
+    from tests.frontend.mxnet.models import cases
+
+    made: dict[str, bytes] = {}
+    for case in cases():
+        graph = json.loads(case.symbol)
+        for node in graph["nodes"]:
+            if node["name"] in case.inputs:
+                node["attrs"] = {"__shape__": str(case.inputs[node["name"]].shape)}
+        made.setdefault(case.name.split("#")[0], json.dumps(graph).encode())
+    return [*made.values()]
+
+
+def symbol_change(random: Random, data: bytes) -> bytes:
+    if random.random() < 0.3:
+        return changed_bytes(random, data)
+    return json.dumps(changed_json(random, json.loads(data))).encode()
+
+
+# --- Keras ---------------------------------------------------------------------------------------
+
+
+def keras_files() -> list[bytes]:
+    """Archives of models of a layer each. What is in their HDF5 files is known beforehand, since
+    reading it takes a process of its own (`tests/frontend/keras/test_hostile.py` changes those)."""
+    from relay.frontend.keras import hdf5
+    from tests.frontend.keras.cases import layer_cases
+    from tests.frontend.keras.models import build
+
+    chosen = {case.kind: case for case in layer_cases()}
+    made, stored = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.keras"
+        for kind in sorted(chosen)[::4]:
+            build(chosen[kind]).save(path)
+            made.append(path.read_bytes())
+            weights = unzipped(made[-1])["model.weights.h5"]
+            stored[weights] = hdf5.read(weights)
+
+    def read(data: bytes) -> hdf5.File:
+        if data not in stored:
+            raise hdf5.refused("it is another one")
+        return stored[data]
+
+    hdf5.read = read  # of this process only
+    return made
+
+
+def keras_change(random: Random, data: bytes) -> bytes:
+    if random.random() < 0.1:
+        return changed_bytes(random, data)
+    entries = unzipped(data)
+    config = json.loads(entries["config.json"])
+    entries["config.json"] = json.dumps(changed_json(random, config)).encode()
+    return zipped(entries)
 
 
 # --- PyTorch -------------------------------------------------------------------------------------
@@ -183,6 +272,9 @@ def changed_code(random: Random, code: bytes) -> bytes:
 
 KINDS: dict[str, tuple[str, Callable[[], list[bytes]], Callable[[Random, bytes], bytes]]] = {
     "tflite": (".tflite", tflite_files, tflite_change),
+    "graph": (".pb", graph_files, graph_change),
+    "symbol": (".json", symbol_files, symbol_change),
+    "keras": (".keras", keras_files, keras_change),
     "pt2": (".pt2", pt2_files, pt2_change),
     "script": (".pt", script_files, script_change),
 }

@@ -18,6 +18,7 @@ from relay.frontend.keras.slots import Slot
 from relay.immutable import frozen
 
 VARIABLES = "vars"  # the group of the variables of a layer itself
+_CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}  # whose names in Keras are others
 
 
 class Store(Protocol):
@@ -108,7 +109,7 @@ def numbered(kinds: Sequence[str]) -> Iterator[str]:
     """The names of classes as files write them: `dense`, `dense_1`, …"""
     used: dict[str, int] = {}
     for kind in kinds:
-        name = snake_case(kind)
+        name = snake_case(_CLASSES.get(kind, kind))
         number = used[name] = used.get(name, -1) + 1
         yield f"{name}_{number}" if number else name
 

@@ -14,7 +14,10 @@ from relay.frontend import from_keras
 from relay.frontend.keras.converters import Table
 from relay.frontend.keras.slots import kernel_bias
 from relay.op import nn
-from tests.frontend.keras.models import KERAS, fill, keras, ours, reals, same, theirs, whole
+from tests.frontend.keras.cases import layer_cases
+from tests.frontend.keras.models import KERAS, build, fill, keras, ours, reals, same, theirs, whole
+from tests.support import sampling
+from tests.support.looping import naming
 
 pytestmark = pytest.mark.filterwarnings(*KERAS)
 layers = keras.layers
@@ -70,8 +73,8 @@ def test_weights_are_parameters_by_name() -> None:
 
 def test_all_kinds_of_files_give_what_the_object_gives(tmp_path: Path) -> None:
     tokens = whole(3, 5)
-    for build, feeds in ((image_model, FEEDS), (sequence_model, [tokens])):
-        model = build()
+    for make, feeds in ((image_model, FEEDS), (sequence_model, [tokens])):
+        model = make()
         wanted = theirs(model, feeds)
         same(ours(model, feeds), wanted)
         for name in ("net.keras", "net.h5"):
@@ -79,6 +82,30 @@ def test_all_kinds_of_files_give_what_the_object_gives(tmp_path: Path) -> None:
             model.save(path)
             same(ours(path, feeds), wanted)
         same(ours((tmp_path / "net.keras").read_bytes(), feeds), wanted)
+
+
+def test_files_have_the_variables_of_every_layer_where_they_are_looked_for(tmp_path: Path) -> None:
+    chosen = {case.kind: case for case in layer_cases()}
+    for kind in sampling.part_of(sorted(chosen), 25):
+        with naming(kind):
+            model = build(chosen[kind])
+            mod, params = from_keras(model)
+            for name in ("net.keras", "net.h5"):
+                model.save(tmp_path / name)
+                other, read = from_keras(tmp_path / name)
+                assert str(other["main"].checked_type) == str(mod["main"].checked_type)
+                assert {*read} == {*params}
+                for key, one in params.items():
+                    np.testing.assert_array_equal(read[key].numpy(), one.numpy())
+
+
+def test_a_layer_whose_class_has_another_name_is_read_from_a_file(tmp_path: Path) -> None:
+    data, other = keras.Input((5, 6)), keras.Input((4, 6))
+    model = keras.Model([data, other], layers.GroupQueryAttention(3, 4, 2)(data, other))
+    fill(model)
+    model.save(tmp_path / "net.keras")
+    feeds = [reals(2, 5, 6), reals(2, 4, 6)]
+    same(ours(tmp_path / "net.keras", feeds), theirs(model, feeds))
 
 
 def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
