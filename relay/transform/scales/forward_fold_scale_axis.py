@@ -173,13 +173,13 @@ class _Forward(Folding):
         if source is not None and room is not None and room.takes(source[1]):
             data, scale = source
             onward = None
-            if missing is not None:
-                assert missing[0] == data
-                onward = missing[1]
+            if missing:
+                ((index, onward),) = missing  # the other argument is fixed
+                assert index == data
             self._missing[id(call)] = scale.over(room.axes, room.extents).times(onward)
             self.dropped[id(call)] = data
-        elif missing is not None:
-            index, scale = missing
+            return
+        for index, scale in missing:
             step = self._step(call, index)
             assert step is not None
             if step.other >= 0:
@@ -187,15 +187,13 @@ class _Forward(Folding):
             if step.moves is not None:
                 axes = step.moves.to_result(scale.axes)
                 assert axes is not None and room is not None
-                self._missing[id(call)] = scale.at(axes, room.extents if scale.axes else ())
+                found = scale.at(axes, room.extents if scale.axes else ())
+                self._missing[id(call)] = found.times(self._missing.get(id(call)))
 
-    def _missing_from_arguments(self, call: Call) -> tuple[int, Scale] | None:
-        """The argument that lacks a scale, and which; no call has two of them."""
-        for index, arg in enumerate(call.args):
-            scale = self._missing.get(id(self._flow.meant(arg)))
-            if scale is not None:
-                return index, scale
-        return None
+    def _missing_from_arguments(self, call: Call) -> list[tuple[int, Scale]]:
+        """The arguments that lack a scale, and which: one, or both factors of a product."""
+        found = ((i, self._missing.get(id(self._flow.meant(a)))) for i, a in enumerate(call.args))
+        return [(index, scale) for index, scale in found if scale is not None]
 
 
 def _factor(

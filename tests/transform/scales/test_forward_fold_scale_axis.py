@@ -162,6 +162,20 @@ def test_through_products_with_other_data(value):
     assert_same_meaning(before, after)
 
 
+@pytest.mark.parametrize("first", ["%x * %r", "%x * 3f64"])
+@pytest.mark.parametrize("second", ["%y * %s", "%y / 5f64"])
+def test_a_product_of_two_values_that_lack_a_scale_lacks_both(first, second):
+    """As in mobile networks, where a channel's weight and its data both end in a sixth."""
+    params = f"%x: {t(2, 4, 6, 6)}, %y: {t(2, 4, 6, 6)}, %w: {t(8, 4, 3, 3)}"
+    params += f", %r: {t(4, 1, 1)}, %s: {t(4, 1, 1)}"
+    body = f"nn.conv2d(({first}) * nn.avg_pool2d({second}, pool_size=[1, 1]), %w)"
+    before = parse(main(params, body))
+    after = ForwardFoldScaleAxis()(before)
+    assert scales(before) == 3
+    assert scales(after) == 1
+    assert_same_meaning(before, after)
+
+
 POSITIVE_ONLY = [
     "nn.relu(X)",
     "nn.leaky_relu(X, alpha=0.1)",
