@@ -7,7 +7,8 @@ many test cases pass.
     python tools/keras_suite.py --compiled           as native code instead of in the interpreter
     KERAS_BACKEND=tensorflow python tools/keras_suite.py     beside that backend of Keras
 
-Keras says what is right. `tools/keras_exclusions.txt` says why some are refused.
+Cases are ours, and those of the tests of layers that ship in Keras. Keras says what is right.
+`tools/keras_exclusions.txt` says why some are refused.
 """
 
 from __future__ import annotations
@@ -91,9 +92,15 @@ def main() -> int:
     from tests.frontend.keras.cases import layer_cases
     from tests.frontend.keras.models import agree
     from tests.frontend.keras.operation_cases import operation_cases
+    from tests.frontend.keras.shipped_cases import shipped_cases
 
     failed = 0
-    for what, cases in (("layers", layer_cases()), ("operations", operation_cases())):
+    shipped, left = shipped_cases()
+    kinds = {"layers": layer_cases(), "operations": operation_cases(), "Keras's own tests": shipped}
+    print(
+        "\n".join(f"{count:5} of Keras's own tests left out: {why}" for why, count in left.items())
+    )
+    for what, cases in kinds.items():
         chosen = [one for one in cases if re.search(options.match, one.kind)]
         wrong = 0
         for case in chosen:

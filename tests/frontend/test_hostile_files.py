@@ -23,7 +23,7 @@ from tests.frontend.pytorch.script.test_archive import Doubled
 ROOT = Path(__file__).parents[2]
 RUN = "tests.frontend.hostile_run"
 # of files, in a run that is not full
-COUNTS = {"tflite": 200, "graph": 100, "symbol": 100, "keras": 60, "pt2": 20, "script": 60}
+COUNTS = {"tflite": 200, "graph": 100, "symbol": 100, "keras": 40, "pt2": 20, "script": 60}
 
 
 def outcomes(kind: str, first: int, last: int) -> dict[str, str]:

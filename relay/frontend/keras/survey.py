@@ -23,12 +23,27 @@ def survey(model: LayerInfo, tables: Sequence[Converters]) -> None:
         raise FrontendError.of(message, hint=EXPORT)
     found: dict[str, list[str]] = {}
     for one in _layers(model):
-        if one.is_model or one.kind == "InputLayer" or find(tables, one) is not None:
+        if one.is_model or one.kind == "InputLayer":
             continue
-        found.setdefault(_kind(one), []).append(one.name)
+        if find(tables, one) is None:
+            found.setdefault(_kind(one), []).append(one.name)
+        elif mode := _quantized(one):
+            found.setdefault(f"{_kind(one)} quantized by {quoted(mode)}", []).append(one.name)
     if found:
         hint = f"layers of your own: from_keras(model, layers=[table]); or {EXPORT}"
         raise unsupported(found, hint)
+
+
+def _quantized(layer: LayerInfo) -> str:
+    """How Keras quantizes the weights of a layer: `int8`, or nothing."""
+    policy = layer.config.get("dtype")
+    if isinstance(policy, dict) and isinstance(policy.get("config"), dict):
+        mode = policy["config"].get("mode")
+        if mode is None and "name" not in policy["config"]:
+            mode = policy.get("class_name")
+        return str(mode or "")[:60]
+    kept, _, source = str(policy).partition("_from_")
+    return kept[:60] if source else ""
 
 
 def _kind(layer: LayerInfo) -> str:

@@ -171,6 +171,17 @@ def test_all_that_is_not_supported_is_named_at_once(tmp_path: Path) -> None:
     assert "model.export" in text
 
 
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+def test_layers_that_keras_quantized_are_refused(mode: str, tmp_path: Path) -> None:
+    data = keras.Input((5,))
+    quantized = layers.Dense(4, dtype=f"{mode}_from_mixed_bfloat16", name="few")
+    model = keras.Model(data, layers.Dense(3)(quantized(data)))
+    model.save(tmp_path / "net.keras")
+    for form in (model, tmp_path / "net.keras"):
+        with pytest.raises(FrontendError, match=f"`Dense` quantized by `{mode}`, 1 time: `few`"):
+            from_keras(form)
+
+
 def test_a_converter_of_ones_own_translates_a_layer_of_ones_own() -> None:
     keras.utils.clear_session(free_memory=False)
 
