@@ -266,7 +266,7 @@ def _nearest(operand: te.Expr, target: str) -> te.Expr | None:
     lowest, highest = (te.const(limit - offset, "float32") for limit in (low, high))
     above = te.select(value > lowest, value, lowest)  # also if it is NaN
     inside = te.select(above < highest, above, highest)
-    near = te.Call("int32", "nearest", (inside,))
+    near: te.Expr = te.Call("int32", "nearest", (inside,))
     if offset:
         near = near + int(offset)
     result = te.cast(near, STORAGE.get(target, target))

@@ -102,7 +102,7 @@ def _define(
 ) -> OpDef:
     values = function.reference if isinstance(function, OpDef) else function
     assert values is not None
-    facts: Facts = {"gradient": INTEGER_ARITHMETIC}
+    facts: Facts = {"gradient": INTEGER_ARITHMETIC, "layout": layout_rules.same_form()}
     if isinstance(function, OpDef):
         facts["quantizes"] = function.name
     return define(
@@ -113,7 +113,6 @@ def _define(
         reference=_on_integers(values),
         compute=_element_by_element(scalar),
         fusion=FusionKind.ELEMWISE,
-        layout=layout_rules.same_form(),
         samples=_samples(scale, output_scale),
         **facts,
     )

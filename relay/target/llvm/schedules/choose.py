@@ -406,8 +406,8 @@ def _schedule(
         return grouped(s, cluster.root, name, cluster.parts, loops, target, known, threads=threads)
     if cluster.inside and is_depthwise(s, cluster.inside[-1]) and len(cluster.inside) == 1:
         (name,) = cluster.inside
-        if (found := _image_loops(s, cluster.root, name)) is not None:
-            s, loops = found
+        if (own := _image_loops(s, cluster.root, name)) is not None:
+            s, loops = own
             how = (loops, cluster.image, target)
             return depthwise(s, cluster.root, name, *how, threads=threads)
     if cluster.inside:
