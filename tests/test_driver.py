@@ -297,7 +297,10 @@ def test_a_program_in_the_cache_needs_neither_passes_nor_lowering(tmp_path):
     environment = {**os.environ, "RELAY_CACHE_DIR": str(tmp_path), "RELAY_CHECKED": ""}
     cold, warm = (set(run(env=environment).stdout.decode().split()) for _ in range(2))
     parts = ("analysis.", "dataflow_pattern", "interpreter", "program.lower", "te.schedule")
-    unwanted = tuple(f"relay.{part}" for part in (*parts, "lower.lower", "target.llvm.codegen"))
+    unwanted = tuple(
+        f"relay.{part}"
+        for part in (*parts, "lower.lower", "target.llvm.codegen", "target.llvm.conventions")
+    )
     passes = {name for name in cold if re.fullmatch(r"relay\.transform\.\w+\.\w+", name)}
     assert passes
     assert all(any(name.startswith(part) for name in cold) for part in unwanted)

@@ -28,7 +28,6 @@ from typing import Any, Final, Literal
 
 from relay import settings
 from relay.errors import TargetError
-from relay.target.llvm.conventions import machine_texts
 from relay.target.llvm.machine import target_machine
 from relay.target.llvm.objects import (
     BUILTIN,
@@ -104,6 +103,8 @@ def _optimized(
 ) -> Iterator[tuple[Any, Any]]:
     """The target machine and the optimized module of all texts, until the end of the block."""
     from llvmlite import binding
+
+    from relay.target.llvm.conventions import machine_texts  # not loaded where all is cached
 
     machine = target_machine(target)
     # Names in a shared context would depend on what was compiled before. A context must outlive its
