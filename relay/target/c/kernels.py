@@ -234,8 +234,8 @@ class _Function(Writer):
                 self.line(f"(void){name};")
             return
         with self.workspace.take(count * item) as offset:
-            begin = self.value(offset).at(ADD)
-            at = "workspace" if begin == "0" else f"(workspace + {begin})"
+            start = self.value(offset).at(ADD)
+            at = "workspace" if start == "0" else f"(workspace + {start})"
             self.line(f"{kind} *restrict const {name} = ({kind} *){at};")
             yield self._statement(statement.body)
 
