@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+import shutil
 import subprocess
 
 import numpy as np
@@ -137,6 +138,33 @@ def @main(%n: Tensor[(), int64], %x: Tensor[(2, 3), float32], %sum: Tensor[(2, 3
   (multiply(%x, 2f), add(%n, 1i64), add(%sum, %x))
 }
 """
+
+
+ARM = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
+
+
+@needs_compiler
+@pytest.mark.skipif(None in ARM, reason="needs a compiler for AArch64, and qemu")
+def test_results_are_the_same_to_the_bit_on_another_processor(tmp_path):
+    exe = compiled(weighted())
+    exe.export(tmp_path / "net.c")
+    built(tmp_path)
+    command = [ARM[0], *STRICT, *GUESSES, "-O2", "-static", "-o", "arm", "main.c", "net.c", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run([ARM[1], "arm"], cwd=tmp_path, capture_output=True, text=True)
+    np.testing.assert_array_equal(numbers(done), turns(exe))
+
+
+@pytest.mark.skipif(not shutil.which("arm-none-eabi-gcc"), reason="needs a compiler for Cortex-M")
+def test_a_microcontroller_needs_no_heap_and_no_files(tmp_path):
+    compiled(weighted()).export(tmp_path / "net.c")
+    command = ["arm-none-eabi-gcc", *STRICT, *GUESSES, "-O2", "-mcpu=cortex-m4", "-mthumb"]
+    command += ["-DNET_STATIC", "-c", "net.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    found = subprocess.run(
+        ["arm-none-eabi-nm", "-u", "net.o"], cwd=tmp_path, capture_output=True, text=True
+    ).stdout.split()
+    assert not [name for name in found[1::2] if not name.startswith(("__aeabi_", "mem"))]
 
 
 @needs_compiler
