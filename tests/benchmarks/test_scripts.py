@@ -30,6 +30,7 @@ SCRIPTS = {
     "real_models": "small",
     "training": "mlp,char-rnn",
     "tuning": "dqn",
+    "weight_only": "int4,int8",
 }
 # what needs a GPU, files, or a package that tests do without
 ELSEWHERE = {"gpu", "quantized_accuracy", "tensorflow_models"}

@@ -404,7 +404,7 @@ def _schedule(
         assert matched is not None
         s, loops = matched
         return grouped(s, cluster.root, name, cluster.parts, loops, target, known, threads=threads)
-    if cluster.inside and is_depthwise(s, cluster.inside[-1]) and len(cluster.inside) == 1:
+    if len(cluster.inside) == 1 and is_depthwise(s, cluster.inside[0]):
         (name,) = cluster.inside
         if (own := _image_loops(s, cluster.root, name)) is not None:
             s, loops = own
