@@ -206,9 +206,10 @@ def test_a_tree_lstm_has_its_products_on_the_device_and_its_control_flow_on_the_
     integers = quantize.dynamic()(module, params)
     assert len(external_functions(offloaded(integers, Config()))) == 4
     expected = relay.compile(integers)(tree)
-    found = relay.compile(module, params, quantize=quantize.dynamic(), target="accel")(tree)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for design in some_of(DESIGNS[:2], 2):
+        found = relay.compile(integers, target=f"accel -config={design}")(tree)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_what_was_saved_runs_in_another_process(tmp_path):
