@@ -44,7 +44,7 @@ function rooflineOf(names, width, height, chosen = null) {
 function startRoofline() {
   const plot = rooflineOf(Object.keys(state.data.kernels), 900, 520);
   byId("roofline").replaceChildren(plot ?? element("p", { class: "faint" }, "There are no times of kernels with operations."));
-  if (plot) byId("roofline").append(element("p", { class: "faint" }, "A point is a kernel, the larger the more time it takes. The slope is that of memory: kernels that read from caches lie above it."), element("p", { class: "faint" }, state.data.roof ? `The roof was measured: ${countText(state.data.roof.flops)}FLOP/s in a product of matrices, ${countText(state.data.roof.bandwidth)}B/s in a sum that no cache holds.` : "The roof was not measured."));
+  if (plot) byId("roofline").append(element("p", { class: "faint" }, `A point is a kernel, the larger the more time it takes.${state.data.roof ? " The slope is that of memory: kernels that read from caches lie above it." : ""}`), element("p", { class: "faint" }, state.data.roof ? `The roof was measured: ${countText(state.data.roof.flops)}FLOP/s in a product of matrices, ${countText(state.data.roof.bandwidth)}B/s in a sum that no cache holds.` : "The roof was not measured."));
 }
 
 function startMemory() {
