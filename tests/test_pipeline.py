@@ -198,7 +198,7 @@ NAMES = sorted(
 )
 
 
-@pytest.mark.rotate(3)
+@pytest.mark.rotate(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_pass_can_be_disabled(name):
     module = random_network(Seeded(3))
@@ -341,7 +341,7 @@ def test_every_program_can_be_lowered(path, level):
     whole(module, level)
 
 
-@pytest.mark.rotate(3)
+@pytest.mark.rotate(6)
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("name", CASES)
 def test_programs_give_what_python_gives(name, level):

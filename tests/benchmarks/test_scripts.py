@@ -42,7 +42,7 @@ def test_every_script_is_tried():
     assert scripts == set(SCRIPTS) | ELSEWHERE
 
 
-@pytest.mark.rotate(3)
+@pytest.mark.rotate(6)
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_runs_and_writes_records(script, tmp_path):
     runs(script, SCRIPTS[script], tmp_path / "records.json")

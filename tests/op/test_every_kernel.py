@@ -35,7 +35,7 @@ from tests.support.sampling import part_of
 NAMES = computed_names()
 LEVELS = ("avx512", "avx2", "baseline")
 MODES = {"fast": False, "checked": True}
-SHARE, PART = 2, 30  # of the operators, and of the cases of each
+SHARE, PART = 3, 20  # of the operators, and of the cases of each
 MANY = 100_000  # elements of a large tensor every day: beyond the first cache, for several threads
 
 on_x86 = pytest.mark.skipif(Target.host().arch != "x86_64", reason="levels are of x86-64")

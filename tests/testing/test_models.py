@@ -40,7 +40,7 @@ def test_dcgan():
     agrees(dcgan.get_workload(batch_size=2, ngf=4), in_pytorch.dcgan)
 
 
-@pytest.mark.rotate(2)
+@pytest.mark.rotate(5)
 @pytest.mark.parametrize(("layers", "size"), [(18, 64), (18, 32), (34, 32), (50, 64), (101, 40)])
 def test_resnet(layers, size):
     workload = resnet.get_workload(num_layers=layers, image_shape=(3, size, size), num_classes=10)
