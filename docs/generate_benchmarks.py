@@ -21,8 +21,10 @@ HEAD = """# Benchmarks
 Times are medians of calls that take turns with those of the peers on the same machine, with the
 same inputs and as many threads (`benchmarks/measure.py`). The ratio is the time of the fastest peer
 over that of Relay: above 1, Relay is faster. The error is the largest difference from float64,
-relative to the largest number. `docs/generate_benchmarks.py` writes this page from the records in
-`docs/benchmarks/`; the first lines of `benchmarks/models.py` say how they are made.
+relative to the largest number. Memory is the growth of the largest resident size of a process of
+its own, from after its imports, while it compiles and calls five times.
+`docs/generate_benchmarks.py` writes this page from the records in `docs/benchmarks/`; the first
+lines of `benchmarks/models.py` say how they are made.
 """
 BAR, ROW, LEFT, WIDE = 14, 8, 170, 760
 
@@ -50,7 +52,33 @@ def section(path: Path) -> str:
             "" if record.get("error") is None else f"{record['error']:.0e}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
+    if any("costs" in record for record in records):
+        lines += ["", *costs(records)]
     return "\n".join(lines) + "\n"
+
+
+def costs(records: list[dict[str, Any]]) -> list[str]:
+    """A table of seconds to the first result, and of memory."""
+    runners = sorted({name for record in records for name in record.get("costs", {})})
+    runners.sort(key=lambda name: name != "relay")
+    compiling = [name for name in runners if name != "eager"]
+    head = [
+        "",
+        *(f"{name}: first result" for name in compiling),
+        *(f"{name}: memory" for name in runners),
+    ]
+    lines = [f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}"]
+    for record in records:
+        found = record.get("costs", {})
+        seconds = [found.get(name, {}).get("seconds") for name in compiling]
+        sizes = [found.get(name, {}).get("mib") for name in runners]
+        cells = [
+            record["name"],
+            *("" if one is None else f"{one:.1f} s" for one in seconds),
+            *("" if one is None else f"{one:.0f} MiB" for one in sizes),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def _ms(value: float | None) -> str:

@@ -16,6 +16,8 @@ from tools.torch_suite import (
     exclusions,
     names,
     outcomes,
+    record,
+    recorded,
     run,
 )
 
@@ -80,6 +82,13 @@ def test_a_crash_or_an_endless_loop_is_a_failure_of_its_entry():
         "hang": ["more than 2 s"],
         "good": [],
     }
+
+
+def test_outcomes_are_read_from_the_file_they_were_written_to(tmp_path):
+    found = [Outcome("add", passed=3), Outcome("mul", ["wrong"], not_run=["float32 sample 1: why"])]
+    record(tmp_path / "found.json", found)
+    assert recorded(tmp_path / "found.json") == found
+    assert recorded(tmp_path / "none.json") == []
 
 
 def fake(name: str, effort: Effort) -> Outcome:

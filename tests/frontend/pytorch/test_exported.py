@@ -8,6 +8,7 @@ from torch.export import Dim
 
 import relay
 from relay.errors import FrontendError, RelayError
+from relay.frontend.pytorch.exported import is_functional
 
 
 class Layers(torch.nn.Module):
@@ -101,3 +102,15 @@ def test_a_model_that_writes_its_input_is_refused() -> None:
 
     with pytest.raises(FrontendError, match="the model writes its input `x`"):
         relay.frontend.from_pytorch(Writes(), (torch.randn(3),))
+
+
+def test_what_torch_has_decomposed_is_taken_as_it_is() -> None:
+    class Writing(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x * 2).add_(1)
+
+    program = torch.export.export(Writing(), (torch.ones(3),))
+    assert not is_functional(program)
+    assert is_functional(program.run_decompositions({}))
+    for one in (program, program.run_decompositions({})):
+        assert relay.compile(one)(torch.ones(3)).tolist() == [3, 3, 3]
