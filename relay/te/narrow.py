@@ -253,8 +253,9 @@ def _nearest(operand: te.Expr, target: str) -> te.Expr | None:
     """A float32 rounded to even, plus a whole number, as a saturated integer of few bits, and 0 for
     NaN: limited first, so that one instruction rounds and converts. None for other values."""
     whole, offset = operand, 0.0
-    if isinstance(whole, te.Binary) and whole.op == "add" and isinstance(whole.right, te.Const):
-        whole, offset = whole.left, float(whole.right.value)
+    match operand:
+        case te.Binary(op="add", left=first, right=te.Const(value=known)):
+            whole, offset = first, float(known)
     if not (isinstance(whole, te.Call) and whole.function == "round"):
         return None
     bits, signed = te.width(target), target in dtypes.SIGNED
