@@ -34,9 +34,6 @@ class MemoryScope(Enum):
     REGISTER = "register"  # every index is constant once loops are unrolled
 
 
-Scope = MemoryScope  # its name outside of the compiler
-
-
 @node
 class Buffer(Source):
     """Memory for a dense row-major tensor."""
