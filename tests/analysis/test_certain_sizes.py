@@ -6,7 +6,7 @@ import pytest
 import relay
 from relay.analysis.certain_sizes import sizes_are_certain
 from relay.errors import RelayError
-from relay.ir.types import TensorType
+from relay.ir.types import TensorType, TupleType
 from relay.op.opdef import get
 
 ANY = relay.Any()
@@ -32,6 +32,37 @@ def test_sizes_are_certain_where_types_prove_them(data, bias, certain):
     op = get("nn.bias_add")
     types = (TensorType(data, "float32"), TensorType((bias,), "float32"))
     assert sizes_are_certain(op, types, op.make_attrs({})) is certain
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "attrs", "certain"),
+    [
+        ("reshape", (ANY, 6), {"newshape": (-1,)}, True),
+        ("reshape", (ANY, 6), {"newshape": (-1, 2, 3)}, True),
+        ("reshape", (ANY, 6), {"newshape": (-1, 4)}, False),
+        ("reshape", (ANY,), {"newshape": (2, 3)}, False),
+        ("squeeze", (1, ANY), {"axis": (0,)}, True),
+        ("squeeze", (ANY, ANY), {"axis": (0,)}, False),
+        ("split", (4 * N,), {"indices_or_sections": 2}, True),
+        ("split", (ANY,), {"indices_or_sections": 2}, False),
+    ],
+)
+def test_unknown_extents_are_numbers_that_nothing_is_known_of(name, shape, attrs, certain):
+    op = get(name)
+    types = (TensorType(shape, "float32"),)
+    assert sizes_are_certain(op, types, op.make_attrs(attrs)) is certain
+
+
+def test_unknown_extents_of_a_tuple_are_not_the_same():
+    op, ty = get("concatenate"), TensorType((2, ANY), "float32")
+    assert not sizes_are_certain(op, (TupleType((ty, ty)),), op.make_attrs({"axis": 0}))
+    assert sizes_are_certain(op, (TupleType((ty, ty)),), op.make_attrs({"axis": 1}))
+
+
+def test_sizes_that_depend_on_values_are_not_certain():
+    op = get("dyn.reshape")
+    types = (TensorType((4,), "float32"), TensorType((1,), "int64"))
+    assert not sizes_are_certain(op, types, op.make_attrs({}))
 
 
 VECTORS = {

@@ -65,6 +65,8 @@ def known_slice(call: Call, window: Window) -> Expr | None:
     before, after, other = window.tensor(data), window.tensor(call), window.tensor(like)
     if before is None or after is None or other is None or not window.is_pure(like):
         return None
+    if not window.is_certain(call):
+        return None  # strided_slice takes what there is
     rank = len(after.shape)
     axes = range(min(rank, len(other.shape))) if not attrs.axes else [a % rank for a in attrs.axes]
     ends = [after.shape[axis] for axis in axes]
@@ -78,16 +80,19 @@ def known_slice(call: Call, window: Window) -> Expr | None:
 def known_reshape(call: Call, window: Window) -> Expr | None:
     """reshape_like(%x, %y)  ->  reshape(%x, newshape)"""
     data, like = call.args
-    return reshape_to(data, call, window) if window.is_pure(like) else None
+    return reshape_to(data, call, window, window.is_certain(call)) if window.is_pure(like) else None
 
 
-def reshape_to(data: Expr, result: Expr, window: Window) -> Call | None:
-    """`data` under the shape that `result` has, where attributes can say it."""
+def reshape_to(data: Expr, result: Expr, window: Window, is_certain: bool) -> Call | None:
+    """`data` under the shape that `result` has, where attributes can say it: -1 takes what there
+    is, so that it only stands for what is certain."""
     before, after = window.tensor(data), window.tensor(result)
     if before is None or after is None:
         return None
     codes = reshape_codes(before, after.shape)
-    return None if codes is None else RESHAPE(data, newshape=codes, allowzero=0 in after.shape)
+    if codes is None or (-1 in codes and not is_certain):
+        return None
+    return RESHAPE(data, newshape=codes, allowzero=0 in after.shape)
 
 
 def reshape_codes(before: TensorType, shape: Sequence[Dim]) -> tuple[int, ...] | None:

@@ -80,7 +80,7 @@ def slice_of_joined(call: Call, window: Window) -> Expr | None:
     begin = 0
     for i, (part, extent) in enumerate(zip(parts, extents, strict=True)):
         if begin <= taken.start and taken[-1] < begin + extent:
-            if not window.is_pure(*parts[:i], *parts[i + 1 :]):
+            if not window.is_pure(*parts[:i], *parts[i + 1 :]) or not window.is_certain(joined):
                 return None
             slices[axis] = range(taken.start - begin, taken[-1] + 1 - begin, taken.step)
             return _sliced(part, slices)
@@ -165,7 +165,9 @@ def joined_again(call: Call, window: Window) -> Expr | None:
         return None
     count = len(getattr(window.type_of(first), "fields", ()))
     in_order = [index for _, index in fields] == list(range(count))
-    return first.args[0] if in_order and _axis(first, window) == _axis(call, window) else None
+    if not in_order or _axis(first, window) != _axis(call, window):
+        return None
+    return first.args[0] if window.is_certain(first) else None
 
 
 def _field_of_split(e: Expr, window: Window) -> tuple[Call, int] | None:
@@ -195,7 +197,7 @@ def split_of_joined(e: TupleGetItem, window: Window) -> Expr | None:
     for i, part in enumerate(parts):
         if (ends[i], ends[i + 1]) == (begin, end):
             others = (*parts[:i], *parts[i + 1 :])
-            return part if window.is_pure(*others) else None
+            return part if window.is_pure(*others) and window.is_certain(joined) else None
     return None
 
 

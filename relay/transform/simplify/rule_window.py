@@ -6,6 +6,7 @@
     window.is_constant(e)             whether it depends on constants and weights alone
     window.is_used_once(e)            whether it has no other use
     window.is_pure(e)                 whether it may be removed
+    window.is_certain(e)              whether a call checks no sizes in a run
 
 The program is being rewritten: expressions are those of the new program, effects and uses those of
 the old one.
@@ -19,6 +20,7 @@ from math import prod
 import numpy as np
 
 from relay import tree
+from relay.analysis.certain_sizes import proven_type
 from relay.analysis.purity import Purity
 from relay.ir import dims
 from relay.ir import expr as ir
@@ -86,6 +88,19 @@ class Window:
         """The shape, if it is static."""
         ty = self.tensor(e)
         return ty.concrete_shape if ty is not None and _is_static(ty) else None
+
+    def is_certain(self, call: ir.Call, *following: ir.Call) -> bool:
+        """Whether types prove that the sizes of the arguments fit: only such a call may be left
+        out, since another one may be refused in a run. So for calls `following`, each of which has
+        the one before as its first argument."""
+        result: Type | None = self.type_of(call.args[0]) if call.args else None
+        for one in (call, *following):
+            types = [result, *map(self.type_of, one.args[1:])]
+            known = [ty for ty in types if ty is not None]
+            if len(known) < len(types) or not isinstance(one.op, OpDef):
+                return False
+            result = proven_type(one.op, known, one.attrs)
+        return result is not None
 
     # --- what expressions are
 

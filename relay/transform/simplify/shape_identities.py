@@ -45,16 +45,18 @@ def broadcasts(op: OpDef) -> bool:
 def same_shape(call: Call, window: Window) -> Expr | None:
     """reshape(%x, newshape=[2, 3]) of (2, 3)  ->  %x"""
     data = call.args[0]
-    return data if _is_same_shape(window.tensor(data), window.tensor(call)) else None
+    is_same = _is_same_shape(window.tensor(data), window.tensor(call))
+    return data if is_same and window.is_certain(call) else None
 
 
 def reshape_twice(call: Call, window: Window) -> Expr | None:
     """reshape(reshape(%x, a), b)  ->  reshape(%x, b), whatever operator changes the shape"""
     inner = window.call_of(call.args[0], RESHAPING)
-    if inner is None:
+    if inner is None or not window.is_certain(inner):
         return None
     data = inner.args[0]
-    if _is_same_shape(window.tensor(data), window.tensor(call)):
+    is_certain = window.is_certain(inner, call)
+    if _is_same_shape(window.tensor(data), window.tensor(call)) and is_certain:
         return data
     names = (_name(call), _name(inner))
     if names == ("squeeze", "squeeze"):
@@ -62,7 +64,9 @@ def reshape_twice(call: Call, window: Window) -> Expr | None:
     # axes of extent 1 are read by index, while a reshape has to be worked out
     if names[0] in ("expand_dims", "squeeze") and not window.is_used_once(call.args[0]):
         return None
-    return None if names == ("expand_dims", "expand_dims") else reshape_to(data, call, window)
+    if names == ("expand_dims", "expand_dims"):
+        return None
+    return reshape_to(data, call, window, is_certain)
 
 
 def _squeezed_once(call: Call, inner: Call, window: Window) -> Expr | None:
@@ -115,13 +119,13 @@ def only_ones_move(call: Call, window: Window) -> Expr | None:
     if order is None or shape is None:
         return None
     long = [axis for axis in order if shape[axis] != 1]
-    return reshape_to(data, call, window) if long == sorted(long) else None
+    return reshape_to(data, call, window, True) if long == sorted(long) else None
 
 
 def order_twice(call: Call, window: Window) -> Expr | None:
     """transpose(transpose(%x, a), b)  ->  transpose(%x, a after b), and layouts likewise"""
     inner = window.call_of(call.args[0], "transpose", "layout_transform")
-    if inner is None:
+    if inner is None or not window.is_certain(inner):
         return None
     data = inner.args[0]
     both_layouts = _name(call) == _name(inner) == "layout_transform"
@@ -185,7 +189,9 @@ def _plain_layout(text: str) -> str | None:
 def stretched_twice(call: Call, window: Window) -> Expr | None:
     """broadcast_to(broadcast_to(%x, a), b)  ->  broadcast_to(%x, b)"""
     inner = window.call_of(call.args[0], "broadcast_to")
-    return None if inner is None else BROADCAST_TO(inner.args[0], shape=_attrs(call).shape)
+    if inner is None or not window.is_certain(inner):
+        return None
+    return BROADCAST_TO(inner.args[0], shape=_attrs(call).shape)
 
 
 def nothing_to_stretch(call: Call, window: Window) -> Expr | None:

@@ -85,6 +85,24 @@ def test_unknown_extents_are_compared_where_the_others_leave_no_choice():
     assert_stays(PASS, "reshape(reshape(%x, newshape=[0, -1]), newshape=[0, -1])", params)
 
 
+def test_what_a_run_checks_is_not_left_out():
+    for params, text in (
+        ("%x: Tensor[(?), float32]", "reshape(reshape(%x, newshape=[-1, 2]), newshape=[-1])"),
+        ("%x: Tensor[(?, ?), float32]", "expand_dims(squeeze(%x, axis=[0]), axis=1)"),
+        ("%x: Tensor[(?), float32], %y: Tensor[(?), float32]", "reshape_like(%x, %y)"),
+        (
+            "%x: Tensor[(1, ?, 2, 2), float32]",
+            'layout_transform(layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c"), '
+            'src_layout="NCHW4c", dst_layout="NCHW")',
+        ),
+        (
+            "%x: Tensor[(?), float32]",
+            "broadcast_to(broadcast_to(%x, shape=[1]), shape=[5])",
+        ),
+    ):
+        assert_stays(PASS, text, params)
+
+
 def test_no_elements_have_a_shape_too():
     params = "%x: Tensor[(0, 3), float32]"
     assert_rewrites(
