@@ -23,5 +23,7 @@ def small(s: Schedule, root: str, name: str) -> Schedule | None:
     if matched is None or not s[name].is_reduction:
         return None
     s = matched[0]
+    if not s[root].loops:  # a scalar
+        return None
     s = schedule.compute_at(s, name, root, s[root].loops[-1].name)
     return schedule.set_scope(s, name, MemoryScope.REGISTER)

@@ -118,7 +118,7 @@ def lower_bound(exe):
 @needs_board
 def test_floats_and_state(tmp_path):
     x, n = relay.var("x", shape=(4, 5)), relay.var("n", shape=(5,))
-    made = relay.nn.softmax(relay.exp(x) + n)
+    made = relay.nn.softmax(relay.exp(x) + n) + relay.max(x)
     main = relay.Function([x, n], relay.Tuple([made, n + relay.sum(x, axis=[0])]))
     model = main.with_attr("State", ("n",)), {"n": np.zeros(5, "float32")}
     (given,) = relay.compile(*model).example_inputs()
