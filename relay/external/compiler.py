@@ -29,7 +29,7 @@ from relay.ir.module import IRModule
 from relay.op.contrib.register import Table, registered_compilers
 from relay.target.kernel import Kernel, TensorSpec
 from relay.target.target import KINDS as TARGETS
-from relay.target.target import described
+from relay.target.target import Target, class_of, described
 from relay.transform.external.inline_composites import without_composites
 
 # The compilers of this package, and the class of each, imported on demand.
@@ -107,7 +107,7 @@ def find_compiler(name: str) -> ExternalCompiler:
     if kind in KNOWN:
         module, _, known = KNOWN[kind].partition(":")
         return _checked(name, getattr(importlib.import_module(module), known)(*options))
-    if kind in TARGETS:
+    if kind in TARGETS and class_of(kind).compiler is not Target.compiler:
         return _checked(name, described(name).compiler())
     from importlib.metadata import entry_points  # slow
 

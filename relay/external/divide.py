@@ -16,11 +16,14 @@ from relay.transform.external.inline_compiler_functions_bound_to import (
 from relay.transform.external.merge_compiler_regions import MergeCompilerRegions
 from relay.transform.external.merge_composite import MergeComposite
 from relay.transform.external.partition_graph import PartitionGraph
+from relay.transform.functional.to_graph_normal_form import ToGraphNormalForm
 
 
 def divided(module: IRModule, compilers: Sequence[ExternalCompiler]) -> IRModule:
     """The typed module with what the compilers take as functions of theirs, as far as sizes are
-    known; what several take goes to the first."""
+    known; what several take goes to the first. Names of values are lost: patterns and regions do
+    not reach over them."""
+    module = ToGraphNormalForm()(module)
     for compiler in compilers:
         module = MergeComposite(compiler.patterns())(module)
     module = AnnotateTarget([compiler.name for compiler in compilers])(module)

@@ -31,6 +31,17 @@ def test_a_network_agrees(network):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
+def test_a_network_whose_values_have_names_is_one_part():
+    module, params = mlp.get_workload(1, image_shape=(1, 8, 8))
+    pytest.importorskip("onnx")
+    imported, weights = relay.frontend.from_onnx(relay.to_onnx(module, params))
+    assert "let %" in imported.astext()
+    exe = relay.compile(relay.contrib.onnxruntime.partition(imported, weights))
+    assert [kernel.compiler for kernel in exe.kernels] == ["onnxruntime"]
+    data = numbers(1, 1, 8, 8)
+    np.testing.assert_allclose(exe(data), relay.compile(module, params)(data), rtol=1e-5)
+
+
 def leaves(value):
     return [leaf for part in value for leaf in leaves(part)] if type(value) is tuple else [value]
 

@@ -41,7 +41,7 @@ def random_layer(chance):
     """A function of a convolution or a dense layer, its data, and its result by PyTorch."""
     n, inputs, outputs = (int(chance.integers(1, most)) for most in (5, 30, 30))
     kernel = tuple(int(n) for n in chance.integers(1, 4, 2))
-    size = tuple(int(n) for n in chance.integers(4, 13, 2))
+    size = tuple(int(n) for n in chance.integers(5, 13, 2))
     strides = tuple(int(n) for n in chance.integers(1, 4, 2))
     pads = [int(chance.integers(0, k)) for k in kernel]
     kind = chance.choice(["conv", "conv", "transposed", "dense"])
