@@ -23,6 +23,7 @@ from relay.frontend.keras.slots import Slot
 from relay.frontend.keras.stores import Store
 from relay.immutable import frozen
 from relay.ir.expr import Expr, const
+from relay.ir.types import Type
 
 if TYPE_CHECKING:
     from relay.frontend.keras.graph import Importer
@@ -124,11 +125,20 @@ class Node(Builder):
         slot = next((one for one in self.slots if one.name == name), None)
         return None if slot is None else self.importer.array(self, slot)
 
+    def type_of(self, value: Any) -> Type:
+        """The type of an input, which a configuration may have as anything."""
+        return super().type_of(self._computed(value))
+
+    def _computed(self, value: Any) -> Expr:
+        if not isinstance(value, Expr):
+            raise self.misfit("an input is no tensor", "a tensor", repr(value)[:60])
+        return value
+
     # --- masks
 
     def mask(self, value: Expr) -> Expr | None:
         """The mask of a tensor: the steps that are not padding."""
-        return self.importer.masks.get(value)
+        return self.importer.masks.get(self._computed(value))
 
     def with_mask(self, value: Expr, mask: Expr | None) -> Expr:
         """A result with a mask of its own, or without one."""

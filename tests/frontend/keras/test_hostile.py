@@ -72,7 +72,7 @@ def test_archives_without_parts_are_refused(parts) -> None:
         refused(data[:end])
 
 
-def test_configurations_that_are_broken_are_refused(parts) -> None:
+def test_configurations_that_are_broken_are_refused(parts, tmp_path: Path) -> None:
     def cyclic(config: Any) -> None:
         history = {"shape": [None, 3], "dtype": "float32", "keras_history": ["b", 0, 0]}
         tensor = {"class_name": "__keras_tensor__", "config": history}
@@ -105,6 +105,16 @@ def test_configurations_that_are_broken_are_refused(parts) -> None:
         config["config"]["layers"][0]["config"]["batch_shape"] = [None, 1 << 70]
 
     refused(with_config(parts, huge))
+
+    def no_tensor(config: Any) -> None:
+        layers = config["config"]["layers"]
+        layers[-1]["inbound_nodes"] = [{"args": [{"again": 3}], "kwargs": {}}]
+
+    data, steps = keras.Input((3, 4)), keras.layers.LSTM(2)
+    functional = keras.Model(data, steps(data))
+    functional.save(tmp_path / "steps.keras")
+    inner = parts_of((tmp_path / "steps.keras").read_bytes())
+    refused(with_config(inner, no_tensor), "an input is no tensor")
 
     def code(config: Any) -> None:
         config["config"]["layers"][1]["class_name"] = "Lambda"

@@ -20,7 +20,46 @@ def recurrent(keras: Any, kind: str) -> Any:
     return keras.Sequential([keras.Input((7, 5), batch_size=2), layer, layers.Dense(3)])
 
 
+# the stages of EfficientNet-lite: how much wider they are inside, channels, blocks, stride, window
+STAGES = (
+    (1, 16, 1, 1, 3),
+    (6, 24, 2, 2, 3),
+    (6, 40, 2, 2, 5),
+    (6, 80, 3, 2, 3),
+    (6, 112, 3, 1, 5),
+    (6, 192, 4, 2, 5),
+    (6, 320, 1, 1, 3),
+)
+
+
+def efficientnet_lite(keras: Any, size: int) -> Any:
+    """EfficientNet-lite0, which Keras does not have: without gates, bounded at 6."""
+    layers = keras.layers
+
+    def normalized(x: Any, layer: Any, bounded: bool = True) -> Any:
+        x = layers.BatchNormalization()(layer(x))
+        return layers.ReLU(6.0)(x) if bounded else x
+
+    def pointwise(channels: int) -> Any:
+        return layers.Conv2D(channels, 1, use_bias=False)
+
+    data = keras.Input((size, size, 3))
+    x = normalized(data, layers.Conv2D(32, 3, 2, "same", use_bias=False))
+    for wider, channels, count, stride, window in STAGES:
+        for block in range(count):
+            before, step = x, stride if block == 0 else 1
+            if wider > 1:
+                x = normalized(x, pointwise(wider * x.shape[-1]))
+            x = normalized(x, layers.DepthwiseConv2D(window, step, "same", use_bias=False))
+            x = normalized(x, pointwise(channels), bounded=False)
+            x = x + before if block else x
+    x = normalized(x, pointwise(1280))
+    return keras.Model(data, layers.GlobalAveragePooling2D()(x))
+
+
 def network(keras: Any, name: str, size: int) -> Any:
+    if name == "EfficientNetLite":
+        return efficientnet_lite(keras, size)
     if name in ("LSTM", "GRU", "SimpleRNN"):
         return recurrent(keras, name)
     build = getattr(keras.applications, name)

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 if find_spec("tensorflow") is None:
     pytest.skip("tensorflow is not installed", allow_module_level=True)
 
-QUANTIZED = {"MobileNet": 96, "MobileNetV2": 96, "EfficientNetB0": 96, "InceptionV3": 96}
+QUANTIZED = {"MobileNet": 96, "MobileNetV2": 96, "EfficientNetLite": 96, "InceptionV3": 96}
 RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 
 
