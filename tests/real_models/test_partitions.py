@@ -19,7 +19,7 @@ NAMES = (
     "silero without branches",
     "text recognition",
     "text orientation",
-    "captchas",
+    "basic pitch",
     "file types",
     "page orientation",
     "mel spectrogram",
