@@ -147,7 +147,8 @@ def explained(
         **options,
     )
     exact = options.get("exact", False) or options.get("level", EXACT) < ALGORITHMS
-    how = Options(checked=bool(options.get("checked")), exact=exact)
+    checked = options.get("checked", False) or settings.CHECKED.read()
+    how = Options(checked=bool(checked), exact=exact)
     kernels = {k.kernel.name: k for one in found for k in explain(one, made.code.target, how)}
     return [kernels[kernel.name] for kernel in made.program.kernels if kernel.name in kernels]
 
