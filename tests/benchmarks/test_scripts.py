@@ -32,8 +32,8 @@ SCRIPTS = {
     "tuning": "dqn",
     "weight_only": "int4,int8",
 }
-# what needs a GPU, files, or a package that tests do without
-ELSEWHERE = {"gpu", "quantized_accuracy", "tensorflow_models"}
+# what needs a GPU, an emulator, files, or a package that tests do without
+ELSEWHERE = {"arm", "gpu", "quantized_accuracy", "tensorflow_models"}
 FIELDS = {"name", "threads", "relay_ms", "peers", "best_peer", "ratio", "error", "compile_s"}
 
 

@@ -101,7 +101,9 @@ def test_it_is_known_by_the_name_of_its_entry_point(toy):
         Target("toy -size=4")
     with pytest.raises(TargetError, match="there is no target `tony`") as error:
         Target("tony")
-    assert "did you mean `toy`" in str(error.value) and "llvm, cuda, accel, toy" in str(error.value)
+    assert "did you mean `toy`" in str(error.value) and "llvm, cuda, accel, c, toy" in str(
+        error.value
+    )
     with pytest.raises(TargetError, match="`wrong` is declared wrongly"):
         Target("wrong")
 

@@ -39,6 +39,12 @@ def has_cells(module: IRModule) -> bool:
     return any(map(is_cell, _types(module)))
 
 
+def used(node: Any) -> list[Any]:
+    """The parts of a node but for the variable that a `let` binds, which may be its body too."""
+    parts = [*tree.children(node)]
+    return parts[1:] if isinstance(node, ir.Let) else parts
+
+
 def _types(module: IRModule) -> set[Type]:
     return {
         node.ty

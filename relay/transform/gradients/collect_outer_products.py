@@ -52,7 +52,7 @@ from relay.ir.types import TensorType, Type, TypeCall, TypeVar, is_dynamic
 from relay.op.gradient_rules import build
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.gradients.cells import NewCells, has_hidden_cells, is_cell
+from relay.transform.gradients.cells import NewCells, has_hidden_cells, is_cell, used
 
 __all__ = ["CollectOuterProducts"]
 
@@ -116,8 +116,7 @@ def _added(nodes: Sequence[Any]) -> list[_Product]:
     values = {node.variable: node.value for node in nodes if isinstance(node, ir.Let)}
     uses: Counter[Any] = Counter()
     for node in nodes:
-        binder = node.variable if isinstance(node, ir.Let) else None
-        uses.update(part for part in tree.children(node) if part is not binder)
+        uses.update(used(node))
     found = []
     for node in nodes:
         if not isinstance(node, ir.RefWrite) or not is_cell(node.ref.checked_type):

@@ -30,7 +30,7 @@ from relay.ir.types import TensorType, Type, TypeCall, TypeVar
 from relay.op.gradient_rules import build
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.gradients.cells import NewCells, has_cells, has_hidden_cells, is_cell
+from relay.transform.gradients.cells import NewCells, has_cells, has_hidden_cells, is_cell, used
 
 __all__ = ["LazyGradientInit"]
 
@@ -74,11 +74,10 @@ class _Cells:
                     ty = self._cell(node.value.checked_type)
                     self._contents[node.variable] = ir.Var("cell", ty)
             for node in nodes:
-                binder = node.variable if isinstance(node, ir.Let) else None
                 place = self._place_of_sum(node)
-                for part in tree.children(node):
+                for part in used(node):
                     summed = place is not None and part is node.args[place]
-                    if isinstance(part, ir.Var) and part is not binder and not summed:
+                    if isinstance(part, ir.Var) and not summed:
                         self._forced.add(part)
             made[name] = tree.transform(function, self._visit)
         return made
