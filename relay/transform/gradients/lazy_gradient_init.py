@@ -128,7 +128,7 @@ class _Cells:
         match e:
             case ir.Call(op=ir.Op(name="add"), args=args):
                 alike = len({arg.checked_type for arg in (*args, e)}) == 1
-                for place in (0, 1) if alike else ():
+                for place in (0, 1) if alike and args[0] is not args[1] else ():
                     if args[place] in self._contents or self._is_read(args[place]):
                         return place
         return None

@@ -45,6 +45,14 @@ def test_gradients_of_many_random_programs_stay() -> None:
     check(range(100))
 
 
+def test_a_gradient_may_be_added_to_itself() -> None:
+    text = "def @main(%x: float64) { let %r = ref(%x); let %y = ref_read(%r); %y + %y }"
+    module = relay.fromtext(HEAD + text)
+    module["main"] = gradient(module["main"], module)
+    _value, (slope,) = relay.create_executor("debug", LazyGradientInit()(module)).evaluate()(0.5)
+    assert float(slope) == 2
+
+
 def test_what_no_gradient_arrives_at_is_never_filled() -> None:
     text = """def @main(%x: Tensor[(3), float32], %c: bool) {
       let %y = if (%c) { exp(%x) } else { tanh(%x) };
