@@ -22,18 +22,23 @@ def quantized_by_onnxruntime(mod, batches, folder: Path, **options) -> Path:
     """The path of the model that ONNX Runtime makes of a program."""
     from onnxruntime import quantization
 
-    logging.getLogger().setLevel(logging.ERROR)
     plain, prepared, made = (folder / f"{name}.onnx" for name in ("plain", "prepared", "int8"))
     import onnx
 
     onnx.save(relay.to_onnx(mod), plain)
-    quantization.shape_inference.quant_pre_process(plain, prepared, skip_symbolic_shape=True)
-    quantization.quantize_static(
-        str(prepared),
-        str(made),
-        _Reader([{"data": batch} for batch in batches]),
-        **{"per_channel": True, "weight_type": quantization.QuantType.QInt8, **options},
-    )
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(logging.ERROR)
+    try:
+        quantization.shape_inference.quant_pre_process(plain, prepared, skip_symbolic_shape=True)
+        quantization.quantize_static(
+            str(prepared),
+            str(made),
+            _Reader([{"data": batch} for batch in batches]),
+            **{"per_channel": True, "weight_type": quantization.QuantType.QInt8, **options},
+        )
+    finally:
+        root.setLevel(before)
     return made
 
 

@@ -240,14 +240,11 @@ class _Function(Writer):
             yield self._statement(statement.body)
 
     def _is_read(self, name: str, begin: int) -> bool:
-        """Whether the lines from `begin` do more with a variable than to set it."""
+        """Whether the lines from `begin` do more with a variable than to set it, also from what it
+        was."""
         stored = re.compile(rf" *{name}(\[[^=]*\])? = ")
         word = re.compile(rf"\b{name}\b")
-        for line in self.lines[begin:]:
-            found = stored.match(line)
-            if word.search(line[found.end() :] if found else line):
-                return True
-        return False
+        return any(word.search(one) and not stored.match(one) for one in self.lines[begin:])
 
     def fail(self, what: str, index: str, extent: str) -> None:
         details = [str(len(self.checks)), index, extent]

@@ -104,6 +104,7 @@ def test_what_goes_wrong_in_the_background_changes_nothing(monkeypatch, caplog, 
     def codes(wanted):
         raise error
 
+    caplog.set_level(logging.WARNING, logger="relay")
     exe = compiled(DENSE, {"w": W})
     monkeypatch.setattr(exe._tiers.specializer, "codes", codes)
     first = bits(exe(normal(5, 24)))
