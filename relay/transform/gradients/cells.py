@@ -13,7 +13,7 @@ from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
-from relay.ir.types import GlobalTypeVar, RefType, TensorType, Type, TypeVar, is_dynamic
+from relay.ir.types import GlobalTypeVar, RefType, TensorType, Type, TypeVar
 from relay.transform.gradients.accumulate import is_differentiable
 
 
@@ -21,7 +21,12 @@ def is_cell(ty: Type | None) -> bool:
     """Whether this is the type of a cell that holds the gradient of a tensor of known shape."""
     if not isinstance(ty, RefType) or not isinstance(ty.value, TensorType):
         return False
-    return is_differentiable(ty.value) and not is_dynamic(ty.value)
+    return is_differentiable(ty.value) and is_static(ty.value)
+
+
+def is_static(ty: TensorType) -> bool:
+    """Whether all extents are known."""
+    return all(isinstance(extent, int) for extent in ty.shape)
 
 
 def has_hidden_cells(module: IRModule) -> bool:

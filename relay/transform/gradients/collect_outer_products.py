@@ -48,11 +48,11 @@ from relay.ir import expr as ir
 from relay.ir.adt import TypeData
 from relay.ir.module import IRModule
 from relay.ir.names import UniqueNames
-from relay.ir.types import TensorType, Type, TypeCall, TypeVar, is_dynamic
+from relay.ir.types import TensorType, Type, TypeCall, TypeVar
 from relay.op.gradient_rules import build
 from relay.transform.base import ModulePass
 from relay.transform.context import PassContext
-from relay.transform.gradients.cells import NewCells, has_hidden_cells, is_cell, used
+from relay.transform.gradients.cells import NewCells, has_hidden_cells, is_cell, is_static, used
 
 __all__ = ["CollectOuterProducts"]
 
@@ -144,7 +144,9 @@ def _is_outer(e: ir.Expr) -> bool:
     assert isinstance(e, ir.Call)
     assert e.attrs is not None
     types = [one.checked_type for one in (*e.args, e)]
-    if not e.attrs["transpose_a"] or e.attrs["transpose_b"] or any(map(is_dynamic, types)):
+    if not e.attrs["transpose_a"] or e.attrs["transpose_b"]:
+        return False
+    if not all(is_static(_tensor(ty)) for ty in types):
         return False
     left, _, matrix = (_tensor(ty) for ty in types)
     same = len({_tensor(ty).dtype for ty in types}) == 1
